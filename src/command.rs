@@ -1,0 +1,93 @@
+//! Commands: their table, and the one place through which each is run.
+//!
+//! A command is one [`Spec`] literal with its handler under it, in the file of its group. Dispatch names none of them: what it decides
+//! comes from their flags. Must not do I/O or read a clock; answers through the reply writer.
+
+mod args;
+mod bitmap;
+mod connection;
+mod dispatch;
+mod error;
+mod generic;
+mod keyspace;
+mod keyword;
+mod server;
+mod spec;
+mod string;
+mod table;
+
+pub use args::Args;
+pub use dispatch::{Request, dispatch, resume};
+pub use error::CommandError;
+pub use keyspace::Keyspace;
+pub use keyword::{Choice, Keyword};
+pub use spec::{Arg, ArgKind, Flags, Group, KeyFlags, Spec};
+pub use table::{Command, Table, table};
+
+use crate::clients::Unblock;
+use crate::clock::UnixMillis;
+use crate::resp::{Argv, Protocol, Reply};
+use crate::session::Session;
+use crate::shared::Shared;
+use crate::stats::WorkerStats;
+
+/// The commands of every group.
+const GROUPS: &[&[&Spec]] = &[string::SPECS, bitmap::SPECS, generic::SPECS, connection::SPECS, server::SPECS];
+
+/// A handler has answered once, or it is refused and dispatch answers.
+pub type Outcome = Result<(), CommandError>;
+
+/// What a handler works with. One is made for each batch.
+pub struct Context<'a> {
+    /// The keys, at the time of the batch.
+    pub keys: Keyspace<'a>,
+    /// Where the answer goes.
+    pub reply: Reply<'a>,
+    /// The client's own state.
+    pub session: &'a mut Session,
+    /// What all connections share.
+    pub shared: &'a Shared,
+    /// The worker thread's counters.
+    pub stats: &'a WorkerStats,
+    /// The command being run.
+    pub command: &'static Command,
+    /// What the command waits for, when it has not answered yet.
+    pub wait: Option<Wait>,
+}
+
+impl Context<'_> {
+    /// The time of the batch.
+    pub fn now(&self) -> UnixMillis {
+        self.keys.now()
+    }
+
+    /// Selects a database that is known to exist.
+    pub fn select(&mut self, index: usize) {
+        self.session.db = index;
+        self.keys.select(index);
+    }
+
+    /// Answers in `protocol` from here on.
+    pub fn set_protocol(&mut self, protocol: Protocol) {
+        self.session.protocol = protocol;
+        self.reply.set_protocol(protocol);
+    }
+
+    /// Puts the answer off: nothing is answered now, and `then` answers when the time has come or another client ends the wait.
+    /// The connection runs nothing else until then.
+    pub fn wait(&mut self, until: Option<UnixMillis>, then: Resume) {
+        self.wait = Some(Wait { until, then });
+    }
+}
+
+/// A command that has not answered yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Wait {
+    /// When it ends by itself; `None` for never.
+    pub until: Option<UnixMillis>,
+    /// What answers in the end.
+    pub then: Resume,
+}
+
+/// Answers for a command that has waited. The second argument says how another client ended the wait, if one did.
+pub type Resume = fn(&mut Context<'_>, Option<Unblock>) -> Outcome;

@@ -1,0 +1,3 @@
+//! Placeholder.
+use super::Spec;
+pub(super) const SPECS: &[&Spec] = &[];

@@ -1,0 +1,75 @@
+//! What a command can be refused for. Answered, and the connection lives on.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// Why a command was not carried out. `Display` is the wire text without the leading `-`, byte for byte Redis's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CommandError {
+    /// Options that do not fit together or are unknown.
+    Syntax,
+    /// An argument or a value is not an integer of 64 bits.
+    NotInteger,
+    /// An argument or a value is not a floating-point number.
+    NotFloat,
+    /// The key holds a value of another type.
+    WrongType,
+    /// An expire time that is out of range for the command of this name.
+    InvalidExpire(&'static str),
+    /// The result would leave the range of 64 bits.
+    Overflow,
+    /// A string would exceed `proto-max-bulk-len`.
+    StringTooLong,
+    /// An integer outside what the command takes.
+    OutOfRange,
+    /// A database number that does not exist.
+    DbIndex,
+    /// A source key that does not exist.
+    NoSuchKey,
+    /// The number of arguments does not fit the command of this full name.
+    WrongArity(Cow<'static, str>),
+    /// Text of its own, beginning with its code, such as `ERR bit offset is not an integer or out of range`.
+    Other(Cow<'static, str>),
+    /// The same, repeating bytes of the request that need not be text.
+    Echo(Vec<u8>),
+}
+
+impl CommandError {
+    /// An error with fixed text, its code included.
+    pub const fn text(text: &'static str) -> Self {
+        Self::Other(Cow::Borrowed(text))
+    }
+
+    /// An error with text made for the occasion, its code included.
+    pub fn made(text: impl Into<String>) -> Self {
+        Self::Other(Cow::Owned(text.into()))
+    }
+
+    /// The bytes that are sent.
+    pub fn wire(&self) -> Cow<'_, [u8]> {
+        match self {
+            Self::Echo(bytes) => Cow::Borrowed(bytes),
+            error => Cow::Owned(error.to_string().into_bytes()),
+        }
+    }
+}
+
+impl fmt::Display for CommandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Syntax => "ERR syntax error",
+            Self::NotInteger => "ERR value is not an integer or out of range",
+            Self::NotFloat => "ERR value is not a valid float",
+            Self::WrongType => "WRONGTYPE Operation against a key holding the wrong kind of value",
+            Self::InvalidExpire(name) => return write!(f, "ERR invalid expire time in '{name}' command"),
+            Self::Overflow => "ERR increment or decrement would overflow",
+            Self::StringTooLong => "ERR string exceeds maximum allowed size (proto-max-bulk-len)",
+            Self::OutOfRange => "ERR value is out of range",
+            Self::DbIndex => "ERR DB index is out of range",
+            Self::NoSuchKey => "ERR no such key",
+            Self::WrongArity(name) => return write!(f, "ERR wrong number of arguments for '{name}' command"),
+            Self::Other(text) => text,
+            Self::Echo(bytes) => return f.write_str(&String::from_utf8_lossy(bytes)),
+        })
+    }
+}

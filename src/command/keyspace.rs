@@ -1,0 +1,132 @@
+//! The keyspace as a handler sees it: the selected database at the time of the batch.
+
+use crate::clock::UnixMillis;
+use crate::stats::WorkerStats;
+use crate::store::{Databases, Db, Found, Gate, Key, Moment, ReadLocks, Slot, Store, Target, Touch, WriteLocks};
+
+/// The databases, entered by a batch, with one of them selected.
+pub struct Keyspace<'a> {
+    store: &'a Store,
+    gate: Option<Gate<'a>>,
+    selected: usize,
+    at: Moment,
+    stats: &'a WorkerStats,
+}
+
+impl<'a> Keyspace<'a> {
+    /// Enters `store` together with others.
+    pub fn enter(store: &'a Store, selected: usize, at: Moment, stats: &'a WorkerStats) -> Self {
+        Self { store, gate: Some(store.enter()), selected, at, stats }
+    }
+
+    /// Leaves and comes back when all others have left, or the other way round.
+    pub fn set_alone(&mut self, alone: bool) {
+        if alone == matches!(self.gate, Some(Gate::Alone(_))) {
+            return;
+        }
+        // The old guard must be gone before the new one is asked for.
+        self.gate = None;
+        self.gate = Some(if alone { self.store.enter_alone() } else { self.store.enter() });
+    }
+
+    fn gate(&self) -> &Gate<'a> {
+        self.gate.as_ref().expect("the gate is absent only within set_alone")
+    }
+
+    /// The databases.
+    pub fn databases(&self) -> &Databases {
+        self.gate()
+    }
+
+    /// The databases to be changed as a whole, by a command with the flag `ALONE`.
+    pub fn alone(&mut self) -> &mut Databases {
+        self.gate.as_mut().expect("the gate is absent only within set_alone").alone()
+    }
+
+    /// The selected database.
+    #[inline]
+    pub fn db(&self) -> &Db {
+        self.gate().db(self.selected)
+    }
+
+    /// The number of the selected database.
+    pub fn selected(&self) -> usize {
+        self.selected
+    }
+
+    pub(super) fn select(&mut self, index: usize) {
+        self.selected = index;
+    }
+
+    /// What time it is.
+    pub fn now(&self) -> UnixMillis {
+        self.at.now
+    }
+
+    /// The time and what an access leaves behind, for access to a database by hand.
+    pub fn moment(&self) -> Moment {
+        self.at
+    }
+
+    /// Reads a key: notes its use, counts a hit or a miss.
+    #[inline]
+    pub fn read<R>(&self, key: Key<'_>, f: impl FnOnce(Option<Found<'_>>) -> R) -> R {
+        self.look(key, self.at, f)
+    }
+
+    /// Looks at a key without noting a use: TTL, TYPE, OBJECT. Counts a hit or a miss.
+    pub fn peek<R>(&self, key: Key<'_>, f: impl FnOnce(Option<Found<'_>>) -> R) -> R {
+        self.look(key, Moment { touch: Touch::No, ..self.at }, f)
+    }
+
+    #[inline]
+    fn look<R>(&self, key: Key<'_>, at: Moment, f: impl FnOnce(Option<Found<'_>>) -> R) -> R {
+        self.db().read(key, at, |found| {
+            self.count(found.is_some());
+            f(found)
+        })
+    }
+
+    #[inline]
+    fn count(&self, hit: bool) {
+        if hit { self.stats.hits.add(1) } else { self.stats.misses.add(1) }
+    }
+
+    /// Changes a key.
+    #[inline]
+    pub fn write<R>(&self, key: Key<'_>, f: impl FnOnce(&mut Slot<'_>) -> R) -> R {
+        self.db().write(key, self.at, f)
+    }
+
+    /// Changes a key without noting a use: EXPIRE, PERSIST.
+    pub fn write_untouched<R>(&self, key: Key<'_>, f: impl FnOnce(&mut Slot<'_>) -> R) -> R {
+        self.db().write(key, Moment { touch: Touch::No, ..self.at }, f)
+    }
+
+    /// A key of the selected database, to be locked together with others.
+    pub fn target<'k>(&'k self, key: Key<'k>) -> Target<'k> {
+        self.target_in(self.selected, key)
+    }
+
+    /// A key of any database, to be locked together with others.
+    pub fn target_in<'k>(&'k self, index: usize, key: Key<'k>) -> Target<'k> {
+        Target { db: self.gate().db(index), index, key }
+    }
+
+    /// Locks several keys of the selected database for reading. Read them with [`Self::locked_read`].
+    pub fn lock_read<'k>(&'k self, keys: &[Key<'k>]) -> ReadLocks<'k> {
+        ReadLocks::read(keys.iter().map(|&key| self.target(key)))
+    }
+
+    /// Reads a key of the selected database that is among the locked ones: notes its use, counts a hit or a miss.
+    pub fn locked_read<'l>(&self, locks: &'l ReadLocks<'_>, key: Key<'_>) -> Option<Found<'l>> {
+        let found = locks.get(self.target(key), self.at);
+        self.count(found.is_some());
+        found
+    }
+
+    /// Locks several keys of the selected database for writing. Change them with `locks.slot(keys.target(key), keys.moment())`.
+    pub fn lock_write<'k>(&'k self, keys: &[Key<'k>]) -> WriteLocks<'k> {
+        WriteLocks::write(keys.iter().map(|&key| self.target(key)))
+    }
+}

@@ -1,0 +1,50 @@
+//! Every number with its unit, its default and where that came from: how a server starts, and the limits that never change.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+/// How a server is started. `Config::default()` suits a server inside a test: a free port on loopback and two small worker threads.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Addresses to listen on. Default 127.0.0.1 and ::1; an address that does not exist on this machine is skipped when another does.
+    pub bind: Vec<IpAddr>,
+    /// TCP port; 0 takes a free one. `None` listens on no TCP port. Default 0.
+    pub port: Option<u16>,
+    /// Path of a Unix socket to listen on as well. An old socket file there is replaced. Default none.
+    pub unixsocket: Option<PathBuf>,
+    /// Worker threads among which connections are shared out. Default: one a core.
+    pub threads: usize,
+    /// How many databases there are. Default 16, as Redis has it.
+    pub databases: usize,
+    /// Shards of each database, rounded up to a power of two of at least 2. More of them make for shorter pauses when a large
+    /// keyspace grows, at 144 bytes each. Default 64; the binary takes 1,024.
+    pub shards: usize,
+    /// Runtime parameters to start with, as `CONFIG SET` takes them: name and value.
+    pub parameters: Vec<(String, String)>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            bind: vec![IpAddr::from([127, 0, 0, 1]), IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1])],
+            port: Some(0),
+            unixsocket: None,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            databases: 16,
+            shards: 64,
+            parameters: Vec::new(),
+        }
+    }
+}
+
+/// Requests of a batch that are parsed before the first of them runs: enough to hide the latency of memory behind them.
+pub(crate) const BATCH_REQUESTS_MAX: usize = 32;
+
+/// Replies gathered before they are written although more input is at hand, in bytes. Bounds the output of a pipeline of large reads.
+pub(crate) const OUTPUT_BYTES_SOFT_MAX: usize = 256 * 1024;
+
+/// Each worker's read buffer, in bytes: larger than a batch is expected to be, so that a short read ends it.
+pub(crate) const READ_BUFFER_BYTES: usize = 64 * 1024;
+
+/// Monitor lines and other unasked-for bytes that may wait for one client, in bytes. Beyond it the client is cut off.
+pub(crate) const MAILBOX_BYTES_MAX: usize = 32 * 1024 * 1024;

@@ -1,0 +1,352 @@
+//! One connection's side of the protocol without the connection: bytes in, requests run, bytes out, a batch at a time.
+//!
+//! Holds no socket and reads no clock. Up to 32 requests are parsed before the first of them runs, and the memory that they will look
+//! at is fetched meanwhile.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use crate::clock::UnixMillis;
+use crate::command::{self, Command, Context, Flags, Keyspace, Request, Wait};
+use crate::config::{BATCH_REQUESTS_MAX, OUTPUT_BYTES_SOFT_MAX};
+use crate::monitor;
+use crate::resp::{Arg, Argv, Limits, Parsed, Parser, ProtocolError, Reply};
+use crate::session::Session;
+use crate::shared::Shared;
+use crate::slowlog::{self, SlowEntry};
+use crate::stats::WorkerStats;
+use crate::store::{Moment, Touch};
+
+/// What a worker thread lends to the conversation that it serves.
+#[derive(Debug)]
+pub struct Worker {
+    /// The thread's counters.
+    pub stats: Arc<WorkerStats>,
+    requests: Vec<Parsing>,
+    args: Vec<Arg>,
+    scratch: Vec<u8>,
+}
+
+/// A request of the batch, in terms of the batch's buffers.
+#[derive(Clone, Copy, Debug)]
+struct Parsing {
+    /// Its first and last byte in the input.
+    start: usize,
+    end: usize,
+    /// Its arguments in the batch's list.
+    args: (usize, usize),
+    /// Its words lie in the scratch buffer.
+    inline: bool,
+    command: Option<&'static Command>,
+    hash: Option<u64>,
+}
+
+impl Worker {
+    /// Buffers and counters for one worker thread.
+    pub fn new(shared: &Shared) -> Self {
+        let stats = shared.stats.worker(command::table().len());
+        Self { stats, requests: Vec::new(), args: Vec::new(), scratch: Vec::new() }
+    }
+
+    fn clear(&mut self) {
+        /// Arguments kept room for between batches; a rare larger batch gives its memory back.
+        const ARGS_KEPT: usize = 4096;
+        self.requests.clear();
+        self.args.clear();
+        self.args.shrink_to(ARGS_KEPT);
+        self.scratch.clear();
+    }
+}
+
+/// What is to happen next on the connection, after the output has been written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// Read more.
+    Read,
+    /// Come back with the rest of the input: the output is large enough to be written first.
+    Write,
+    /// Wait until this time or until woken, and [`Conversation::wake`].
+    Wait(Option<UnixMillis>),
+    /// Close.
+    Close,
+}
+
+/// What became of some input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fed {
+    /// Bytes that are done with. The rest must be offered again, with what follows it.
+    pub consumed: usize,
+    /// What is to happen next.
+    pub then: Then,
+}
+
+/// One connection's state between two reads.
+#[derive(Debug)]
+pub struct Conversation {
+    session: Session,
+    parser: Parser,
+    /// Arguments of a request that has not arrived in full.
+    unfinished: Vec<Arg>,
+    waiting: Option<Wait>,
+}
+
+impl Conversation {
+    /// A conversation that is about to begin.
+    pub fn new(session: Session) -> Self {
+        Self { session, parser: Parser::default(), unfinished: Vec::new(), waiting: None }
+    }
+
+    /// The client's own state.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Bytes known to be missing from the request that `input_len` bytes have begun: a hint for the read buffer.
+    pub fn bytes_due(&self, input_len: usize) -> usize {
+        self.parser.bytes_due(input_len)
+    }
+
+    /// Runs all requests in `input` and appends their replies to `out`.
+    pub fn feed(&mut self, input: &[u8], worker: &mut Worker, shared: &Shared, now: UnixMillis, out: &mut Vec<u8>) -> Fed {
+        let mut consumed = 0;
+        let then = loop {
+            if self.waiting.is_some() {
+                break Then::Wait(self.waiting.and_then(|wait| wait.until));
+            }
+            worker.clear();
+            let parsed = self.parse(&input[consumed..], worker, shared);
+            let offset = consumed;
+            if let Some(stop) = self.run(&input[offset..], worker, shared, now, out, |end| consumed = offset + end) {
+                // What was parsed behind the stop is parsed again when it is over.
+                self.parser = Parser::default();
+                self.unfinished.clear();
+                break stop;
+            }
+            match parsed {
+                Ok(skipped) => consumed = offset + skipped,
+                Err(error) => {
+                    worker.stats.errors.add(1);
+                    Reply::new(out, self.session.protocol).error(error.to_string());
+                    break Then::Close;
+                }
+            }
+            if worker.requests.is_empty() {
+                break Then::Read;
+            }
+            if out.len() >= OUTPUT_BYTES_SOFT_MAX {
+                break Then::Write;
+            }
+        };
+        self.show(worker, input.len() - consumed, now);
+        Fed { consumed, then }
+    }
+
+    /// Goes on after a wait: its time has come, or something woke it. Appends the answer of a command that is done waiting.
+    pub fn wake(&mut self, worker: &mut Worker, shared: &Shared, now: UnixMillis, out: &mut Vec<u8>) {
+        let Some(wait) = self.waiting else { return };
+        let unblock = self.session.client.take_unblock();
+        if unblock.is_none() && wait.until.is_none_or(|until| until > now) {
+            return;
+        }
+        self.waiting = None;
+        let mut cx = context(&mut self.session, worker, shared, now, out);
+        command::resume(&mut cx, wait.then, unblock);
+        cx.session.client.set_flag(crate::clients::Client::BLOCKED, false);
+    }
+
+    /// Parses requests until the batch is full or the input ends. Returns how many bytes hold nothing but what is in the batch.
+    fn parse(&mut self, input: &[u8], worker: &mut Worker, shared: &Shared) -> Result<usize, ProtocolError> {
+        let settings = &shared.settings;
+        let unauthenticated = !self.session.authenticated && settings.password_required();
+        let limits =
+            Limits { bulk_bytes_max: settings.bulk_bytes_max.load(Ordering::Relaxed), args_max: i32::MAX as u64, unauthenticated };
+        // An AUTH in this very batch lifts the limits for what follows it.
+        let most = if unauthenticated { 1 } else { BATCH_REQUESTS_MAX };
+        let mut start = 0;
+        while worker.requests.len() < most {
+            let resumed = !self.parser.is_idle();
+            let first = worker.args.len();
+            let args = if resumed { &mut self.unfinished } else { &mut worker.args };
+            let parsed = self.parser.parse(&input[start..], args, &mut worker.scratch, &limits)?;
+            if resumed && parsed != Parsed::Incomplete {
+                worker.args.append(&mut self.unfinished);
+            }
+            let (len, inline) = match parsed {
+                Parsed::Multibulk(len) => (len, false),
+                Parsed::Inline(len) => (len, true),
+                Parsed::Nothing(len) => {
+                    start += len;
+                    continue;
+                }
+                Parsed::Incomplete => {
+                    self.unfinished.extend(worker.args.drain(first..));
+                    return Ok(start);
+                }
+            };
+            worker.accept(input, start, start + len, first, inline, shared);
+            start += len;
+        }
+        Ok(start)
+    }
+
+    /// Runs the batch. `done` is told the end of each request that is done with. Returns what stopped it, if something did.
+    fn run(
+        &mut self,
+        input: &[u8],
+        worker: &Worker,
+        shared: &Shared,
+        now: UnixMillis,
+        out: &mut Vec<u8>,
+        mut done: impl FnMut(usize),
+    ) -> Option<Then> {
+        if worker.requests.is_empty() {
+            return None;
+        }
+        let begun = Instant::now();
+        let watched = shared.clients.has_monitors();
+        let slow = shared.settings.slowlog_micros.load(Ordering::Relaxed);
+        // A threshold below a millisecond asks about commands that are otherwise not worth two looks at the clock.
+        let time_all = (0..1000).contains(&slow);
+        let mut timed = 0;
+        let mut cx = context(&mut self.session, worker, shared, now, out);
+        worker.prefetch(cx.keys.databases(), cx.keys.selected());
+        for parsing in &worker.requests {
+            let request = worker.request(parsing, input);
+            if let Some(until) = held_back(shared, request.command, now) {
+                return Some(Then::Wait(Some(until)));
+            }
+            if time_all || request.command.is_some_and(|command| command.timed) {
+                timed += time(&mut cx, &request, slow);
+            } else {
+                command::dispatch(&mut cx, &request);
+            }
+            done(parsing.end);
+            if watched {
+                monitor::show(shared, cx.session, cx.keys.selected(), &request);
+            }
+            if let Some(wait) = cx.wait.take() {
+                self.waiting = Some(wait);
+                cx.session.client.set_flag(crate::clients::Client::BLOCKED, true);
+                return Some(Then::Wait(wait.until));
+            }
+            if cx.session.closing {
+                return Some(Then::Close);
+            }
+        }
+        drop(cx);
+        worker.share_time(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX).saturating_sub(timed), time_all);
+        None
+    }
+
+    /// Lets others see what this connection does: once for all that one read brought.
+    fn show(&self, worker: &Worker, query_bytes: usize, now: UnixMillis) {
+        let client = &self.session.client;
+        client.active.store(now.0, Ordering::Relaxed);
+        client.db.store(self.session.db, Ordering::Relaxed);
+        client.query_bytes.store(query_bytes, Ordering::Relaxed);
+        if let Some(command) = worker.requests.last().and_then(|parsing| parsing.command) {
+            client.last_command.store(command.id, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Worker {
+    /// Takes a parsed request into the batch: finds its command, and hashes its first key.
+    #[inline]
+    fn accept(&mut self, input: &[u8], start: usize, end: usize, first: usize, inline: bool, shared: &Shared) {
+        let args = &self.args[first..];
+        let argv = Argv::new(if inline { &self.scratch } else { &input[start..end] }, args);
+        let command = argv.get(0).and_then(|name| command::table().lookup(name));
+        let hash = match command {
+            Some(command) if command.first_key > 0 => argv.get(command.first_key).map(|key| shared.store.hasher().hash(key)),
+            _ => None,
+        };
+        self.requests.push(Parsing { start, end, args: (first, self.args.len()), inline, command, hash });
+        self.stats.processed.add(1);
+    }
+
+    #[inline]
+    fn request<'a>(&'a self, parsing: &Parsing, input: &'a [u8]) -> Request<'a> {
+        let bytes = if parsing.inline { &self.scratch } else { &input[parsing.start..parsing.end] };
+        let argv = Argv::new(bytes, &self.args[parsing.args.0..parsing.args.1]);
+        Request { argv, command: parsing.command, hash: parsing.hash }
+    }
+
+    /// Fetches the memory around the batch's keys, first the tables and then the entries, so that no request waits for it alone.
+    #[inline]
+    fn prefetch(&self, databases: &crate::store::Databases, selected: usize) {
+        if self.requests.len() < 2 {
+            return;
+        }
+        let db = databases.db(selected);
+        for hash in self.requests.iter().filter_map(|parsing| parsing.hash) {
+            db.prefetch_home(hash);
+        }
+        for hash in self.requests.iter().filter_map(|parsing| parsing.hash) {
+            db.prefetch_entry(hash);
+        }
+    }
+
+    /// Shares the time of a batch among those of its commands that were not timed on their own.
+    fn share_time(&self, nanos: u64, all_timed: bool) {
+        let untimed = || self.requests.iter().filter_map(|parsing| parsing.command).filter(|command| !command.timed);
+        let share = nanos / (untimed().count() as u64).max(1);
+        if !all_timed {
+            untimed().for_each(|command| self.stats.commands[command.id].nanos.add(share));
+        }
+    }
+}
+
+#[inline]
+fn context<'a>(
+    session: &'a mut Session,
+    worker: &'a Worker,
+    shared: &'a Shared,
+    now: UnixMillis,
+    out: &'a mut Vec<u8>,
+) -> Context<'a> {
+    let touch = match (session.no_touch, shared.settings.lfu.load(Ordering::Relaxed)) {
+        (true, _) => Touch::No,
+        (false, true) => Touch::Lfu,
+        (false, false) => Touch::Lru,
+    };
+    Context {
+        keys: Keyspace::enter(&shared.store, session.db, Moment { now, touch }, &worker.stats),
+        reply: Reply::new(out, session.protocol),
+        session,
+        shared,
+        stats: &worker.stats,
+        command: &command::table().commands()[0],
+        wait: None,
+    }
+}
+
+/// Until when CLIENT PAUSE holds a command back, if it does.
+#[inline]
+fn held_back(shared: &Shared, command: Option<&Command>, now: UnixMillis) -> Option<UnixMillis> {
+    let spec = command?.spec;
+    if spec.has(Flags::IGNORES_PAUSE) { None } else { shared.clients.paused(spec.has(Flags::WRITE), now) }
+}
+
+/// Runs a request between two looks at the clock. Returns the nanoseconds it took.
+fn time(cx: &mut Context<'_>, request: &Request<'_>, slow_micros: i64) -> u64 {
+    let begun = Instant::now();
+    command::dispatch(cx, request);
+    let elapsed = begun.elapsed();
+    let nanos = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+    cx.stats.commands[cx.command.id].nanos.add(nanos);
+    let is_slow = u64::try_from(slow_micros).is_ok_and(|threshold| nanos / 1000 >= threshold);
+    if is_slow && request.command.is_some() && !cx.command.spec.has(Flags::SKIP_SLOWLOG) {
+        let entry = SlowEntry {
+            id: 0,
+            at_seconds: cx.now().seconds(),
+            micros: nanos / 1000,
+            argv: slowlog::trimmed(request.argv.iter()),
+            addr: cx.session.client.addr.clone(),
+            name: cx.session.client.names.lock().name.clone(),
+        };
+        cx.shared.slowlog.add(entry, cx.shared.settings.slowlog_len_max.load(Ordering::Relaxed));
+    }
+    nanos
+}

@@ -1,0 +1,12 @@
+//! The wire: requests in, replies out. Knows bytes and their framing, and nothing of what a command means.
+
+mod error;
+mod frame;
+mod inline;
+mod reply;
+mod request;
+
+pub use error::ProtocolError;
+pub use frame::{Frame, decode};
+pub use reply::{Protocol, Reply};
+pub use request::{Arg, Argv, Limits, Parsed, Parser};

@@ -1,0 +1,261 @@
+//! The resumable request parser: flat arrays of bulk strings, and inline commands.
+//!
+//! It looks at each byte once, whatever segments the bytes came in, copies none of them, and allocates nothing for a length that was
+//! only announced. It knows what clients send and nothing more: a nested array is a protocol error by construction.
+
+use super::error::ProtocolError;
+use super::inline;
+
+/// Where one argument lies, counted from the first byte of its request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arg {
+    start: u32,
+    len: u32,
+}
+
+impl Arg {
+    pub(super) fn new(start: usize, len: usize) -> Self {
+        // A query buffer never exceeds `client-query-buffer-limit`, which is capped at u32::MAX.
+        let cap = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        Self { start: cap(start), len: cap(len) }
+    }
+}
+
+/// The arguments of one request, borrowed from the buffer they arrived in.
+#[derive(Clone, Copy, Debug)]
+pub struct Argv<'a> {
+    bytes: &'a [u8],
+    args: &'a [Arg],
+}
+
+impl<'a> Argv<'a> {
+    /// Reads `args` as ranges of `bytes`.
+    pub fn new(bytes: &'a [u8], args: &'a [Arg]) -> Self {
+        Self { bytes, args }
+    }
+
+    /// How many arguments there are, the command's name included.
+    pub fn len(&self) -> usize {
+        self.args.len()
+    }
+
+    /// Whether there is no argument at all, not even a name.
+    pub fn is_empty(&self) -> bool {
+        self.args.is_empty()
+    }
+
+    /// The argument at `index`; `None` past the end.
+    pub fn get(&self, index: usize) -> Option<&'a [u8]> {
+        let arg = self.args.get(index)?;
+        self.bytes.get(arg.start as usize..)?.get(..arg.len as usize)
+    }
+
+    /// All arguments in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
+        let bytes = self.bytes;
+        self.args.iter().map(move |arg| &bytes[arg.start as usize..][..arg.len as usize])
+    }
+
+    /// Bytes of all arguments together.
+    pub fn byte_len(&self) -> usize {
+        self.args.iter().map(|arg| arg.len as usize).sum()
+    }
+}
+
+/// What a request may ask for before memory is spent on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Longest accepted bulk string in bytes: `proto-max-bulk-len`.
+    pub bulk_bytes_max: u64,
+    /// Most arguments of one request.
+    pub args_max: u64,
+    /// Whether the peer has yet to authenticate: then 10 arguments of 16,384 bytes, as Redis has it.
+    pub unauthenticated: bool,
+}
+
+/// Longest inline request and longest header line, in bytes: Redis's `PROTO_INLINE_MAX_SIZE`.
+pub(super) const LINE_BYTES_MAX: usize = 64 * 1024;
+const UNAUTHENTICATED_ARGS_MAX: u64 = 10;
+const UNAUTHENTICATED_BULK_BYTES_MAX: u64 = 16_384;
+
+/// What one call of [`Parser::parse`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parsed {
+    /// A whole request that ends before this byte. Its arguments are ranges of the input.
+    Multibulk(usize),
+    /// A whole inline request that ends before this byte. Its arguments are ranges of the scratch buffer.
+    Inline(usize),
+    /// Bytes that ask for nothing, up to this one: an empty line or an array without elements.
+    Nothing(usize),
+    /// The input ends within the request. More bytes, appended to the same input, resume it.
+    Incomplete,
+}
+
+/// The place inside a request that has not arrived in full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parser {
+    /// The first byte of the line or body that is due.
+    at: usize,
+    /// Bytes of the due line that have been searched for its end.
+    searched: usize,
+    /// Arguments still to come; 0 before the header has been read.
+    args_due: u32,
+    /// Length of the argument whose header has been read.
+    body_due: Option<u32>,
+}
+
+impl Parser {
+    /// Whether nothing of a request has been read.
+    pub fn is_idle(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Bytes that must follow before the request can go on, as far as announced: a hint for the read buffer, not a promise.
+    pub fn bytes_due(&self, input_len: usize) -> usize {
+        self.body_due.map_or(0, |len| (self.at + len as usize + 2).saturating_sub(input_len))
+    }
+
+    /// Reads one request from `input`, whose first byte is the request's first byte.
+    ///
+    /// Pushes its arguments to `args`. After [`Parsed::Incomplete`] call again with the same bytes and more, and the same `args`.
+    #[inline]
+    pub fn parse(
+        &mut self,
+        input: &[u8],
+        args: &mut Vec<Arg>,
+        scratch: &mut Vec<u8>,
+        limits: &Limits,
+    ) -> Result<Parsed, ProtocolError> {
+        if self.args_due == 0 {
+            match input.first() {
+                None => return Ok(Parsed::Incomplete),
+                Some(b'*') => {}
+                Some(_) => return self.inline(input, args, scratch),
+            }
+            let Some(count) = self.header(input, ProtocolError::MultibulkLength, ProtocolError::BigMultibulkHeader)? else {
+                return Ok(Parsed::Incomplete);
+            };
+            let count = match u64::try_from(count) {
+                Err(_) | Ok(0) => {
+                    let end = self.at;
+                    *self = Self::default();
+                    return Ok(Parsed::Nothing(end));
+                }
+                Ok(count) if count > limits.args_max => return Err(ProtocolError::MultibulkLength),
+                Ok(count) if limits.unauthenticated && count > UNAUTHENTICATED_ARGS_MAX => {
+                    return Err(ProtocolError::UnauthenticatedMultibulk);
+                }
+                Ok(count) => count,
+            };
+            self.args_due = u32::try_from(count).map_err(|_| ProtocolError::MultibulkLength)?;
+        }
+        self.bulks(input, args, limits)
+    }
+
+    #[inline]
+    fn bulks(&mut self, input: &[u8], args: &mut Vec<Arg>, limits: &Limits) -> Result<Parsed, ProtocolError> {
+        while self.args_due > 0 {
+            let len = match self.body_due {
+                Some(len) => len,
+                None => match self.bulk_header(input, limits)? {
+                    Some(len) => len,
+                    None => return Ok(Parsed::Incomplete),
+                },
+            };
+            let end = self.at + len as usize;
+            let Some(terminator) = input.get(end..end + 2) else {
+                self.body_due = Some(len);
+                return Ok(Parsed::Incomplete);
+            };
+            if terminator != b"\r\n" {
+                return Err(ProtocolError::BulkTerminator);
+            }
+            args.push(Arg::new(self.at, len as usize));
+            self.at = end + 2;
+            self.args_due -= 1;
+            self.body_due = None;
+        }
+        let end = self.at;
+        *self = Self::default();
+        Ok(Parsed::Multibulk(end))
+    }
+
+    /// Reads the line `$<length>`. The limits are checked here, before a byte of the body is waited for.
+    #[inline]
+    fn bulk_header(&mut self, input: &[u8], limits: &Limits) -> Result<Option<u32>, ProtocolError> {
+        match input.get(self.at) {
+            None => return Ok(None),
+            Some(b'$') => {}
+            // Redis finds the end of the line before it looks at its first byte.
+            Some(&byte) => {
+                return match self.line_end(input, ProtocolError::BigBulkHeader)? {
+                    None => Ok(None),
+                    Some(_) => Err(ProtocolError::ExpectedDollar(byte)),
+                };
+            }
+        }
+        let Some(len) = self.header(input, ProtocolError::BulkLength, ProtocolError::BigBulkHeader)? else {
+            return Ok(None);
+        };
+        match u64::try_from(len) {
+            Ok(len) if len > limits.bulk_bytes_max => Err(ProtocolError::BulkLength),
+            Ok(len) if limits.unauthenticated && len > UNAUTHENTICATED_BULK_BYTES_MAX => Err(ProtocolError::UnauthenticatedBulk),
+            Ok(len) => Ok(Some(u32::try_from(len).map_err(|_| ProtocolError::BulkLength)?)),
+            Err(_) => Err(ProtocolError::BulkLength),
+        }
+    }
+
+    /// Reads the number of the header line at `self.at`, past its first byte, and moves behind it.
+    #[inline]
+    fn header(&mut self, input: &[u8], bad: ProtocolError, big: ProtocolError) -> Result<Option<i64>, ProtocolError> {
+        // Nearly every header is one to three digits that are all there.
+        let mut value = 0_i64;
+        for (i, &byte) in input.iter().enumerate().skip(self.at + 1).take(4) {
+            match byte {
+                b'0'..=b'9' if value != 0 || i == self.at + 1 => value = value * 10 + i64::from(byte - b'0'),
+                b'\r' if i > self.at + 1 && input.get(i + 1) == Some(&b'\n') => {
+                    self.at = i + 2;
+                    return Ok(Some(value));
+                }
+                _ => break,
+            }
+        }
+        let Some(end) = self.line_end(input, big)? else {
+            return Ok(None);
+        };
+        if input[end + 1] != b'\n' {
+            return Err(bad);
+        }
+        let number = crate::number::parse_i64(&input[self.at + 1..end]).ok_or(bad)?;
+        self.at = end + 2;
+        self.searched = 0;
+        Ok(Some(number))
+    }
+
+    /// Where the due line's CR stands, once the byte behind it has come as well. Resumes its search.
+    fn line_end(&mut self, input: &[u8], big: ProtocolError) -> Result<Option<usize>, ProtocolError> {
+        let line = &input[self.at..];
+        let found = line[self.searched..].iter().position(|&byte| byte == b'\r').map(|i| self.searched + i);
+        let len = found.unwrap_or(line.len());
+        if len > LINE_BYTES_MAX {
+            return Err(big);
+        }
+        self.searched = len;
+        Ok(found.filter(|&cr| cr + 1 < line.len()).map(|cr| self.at + cr))
+    }
+
+    fn inline(&mut self, input: &[u8], args: &mut Vec<Arg>, scratch: &mut Vec<u8>) -> Result<Parsed, ProtocolError> {
+        let found = input[self.searched..].iter().position(|&byte| byte == b'\n').map(|i| self.searched + i);
+        if found.unwrap_or(input.len()) > LINE_BYTES_MAX {
+            return Err(ProtocolError::BigInline);
+        }
+        let Some(newline) = found else {
+            self.searched = input.len();
+            return Ok(Parsed::Incomplete);
+        };
+        *self = Self::default();
+        let before = args.len();
+        inline::split(&input[..newline], args, scratch)?;
+        Ok(if args.len() == before { Parsed::Nothing(newline + 1) } else { Parsed::Inline(newline + 1) })
+    }
+}

@@ -1,0 +1,46 @@
+//! What a client may change about itself: protocol, database, name, authentication, how it is answered.
+
+use std::sync::Arc;
+
+use crate::clients::Client;
+use crate::resp::Protocol;
+
+/// Whether a client is answered: `CLIENT REPLY`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReplyMode {
+    /// Every request.
+    #[default]
+    On,
+    /// No request.
+    Off,
+    /// Not the request that asked for it, nor the one after it.
+    SkipNext,
+    /// Not the request being run.
+    Skip,
+}
+
+/// One connection's state. Owned by its conversation; what other connections may see of it is in [`Client`].
+#[derive(Debug)]
+pub struct Session {
+    /// This connection as others see it.
+    pub client: Arc<Client>,
+    /// The protocol in which it is answered.
+    pub protocol: Protocol,
+    /// The selected database.
+    pub db: usize,
+    /// Whether it has given the password, or came when none was required.
+    pub authenticated: bool,
+    /// Whether it is answered.
+    pub reply_mode: ReplyMode,
+    /// `CLIENT NO-TOUCH ON`: its reads leave the time of last use alone.
+    pub no_touch: bool,
+    /// The connection is to be closed once what was answered has been written: `QUIT`, `SHUTDOWN`.
+    pub closing: bool,
+}
+
+impl Session {
+    /// The state of a new connection.
+    pub fn new(client: Arc<Client>, authenticated: bool) -> Self {
+        Self { client, protocol: Protocol::Resp2, db: 0, authenticated, reply_mode: ReplyMode::On, no_touch: false, closing: false }
+    }
+}

@@ -1,0 +1,91 @@
+//! What all connections of a server share.
+
+use std::net::SocketAddr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Waker;
+
+use parking_lot::Mutex;
+
+use crate::clients::Clients;
+use crate::clock::{Clock, UnixMillis};
+use crate::config::Config;
+use crate::settings::Settings;
+use crate::slowlog::SlowLog;
+use crate::stats::Stats;
+use crate::store::Store;
+
+/// One server's keyspace, clock, clients, parameters and counters.
+#[derive(Debug)]
+pub struct Shared {
+    /// The keyspace.
+    pub store: Store,
+    /// The one clock.
+    pub clock: Clock,
+    /// The connections.
+    pub clients: Clients,
+    /// The runtime parameters.
+    pub settings: Settings,
+    /// The counters.
+    pub stats: Stats,
+    /// The slow log.
+    pub slowlog: SlowLog,
+    /// How it was started.
+    pub config: Config,
+    /// When it was started.
+    pub started: UnixMillis,
+    /// 40 hexadecimal digits that no other server has.
+    pub run_id: String,
+    /// The first TCP address it listens on.
+    pub addr: OnceLock<SocketAddr>,
+    stopping: AtomicBool,
+    stop_wakers: Mutex<Vec<Waker>>,
+}
+
+impl Shared {
+    /// The state of a server that is about to start.
+    pub fn new(config: Config) -> Self {
+        let clock = Clock::default();
+        let started = clock.now();
+        let shards = config.shards.max(2).next_power_of_two();
+        Self {
+            store: Store::new(config.databases, shards),
+            clients: Clients::default(),
+            settings: Settings::default(),
+            stats: Stats::default(),
+            slowlog: SlowLog::default(),
+            config,
+            started,
+            run_id: run_id(),
+            addr: OnceLock::new(),
+            stopping: AtomicBool::new(false),
+            stop_wakers: Mutex::default(),
+            clock,
+        }
+    }
+
+    /// Has the server stop accepting, answer what is in, and end: `SHUTDOWN`, a signal, a dropped handle.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+        for waker in self.stop_wakers.lock().drain(..) {
+            waker.wake();
+        }
+        self.clients.wake_all();
+    }
+
+    /// Whether it is ending.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+
+    /// Has `waker` woken when the server is told to end. Ask [`Self::is_stopping`] afterwards, so that nothing is missed.
+    pub fn on_stop(&self, waker: &Waker) {
+        self.stop_wakers.lock().push(waker.clone());
+    }
+}
+
+/// Random digits: two keyed hashes whose seeds come from the operating system.
+fn run_id() -> String {
+    let random = |salt: &[u8]| crate::store::Hasher::new().hash(salt);
+    format!("{:016x}{:016x}{:08x}", random(b"a"), random(b"b"), random(b"c") >> 32)
+}

@@ -1,0 +1,145 @@
+//! Counters. Each worker thread writes its own, so that counting costs no shared line of memory; who wants a total adds them up.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+
+/// A counter written by one thread and read by any.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Adds `n`. Only the owning thread calls this, so a plain load and store lose nothing.
+    #[inline]
+    pub fn add(&self, n: u64) {
+        self.0.store(self.0.load(Ordering::Relaxed) + n, Ordering::Relaxed);
+    }
+
+    /// The count so far.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Starts from 0 again: `CONFIG RESETSTAT`. A count made at the same moment may survive.
+    pub fn reset(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+}
+
+/// What is counted for each command.
+#[derive(Debug, Default)]
+pub struct CommandStats {
+    /// How often it ran.
+    pub calls: Counter,
+    /// Nanoseconds that it took. For commands of constant cost an equal share of the time of their batch.
+    pub nanos: Counter,
+    /// Refused before it ran.
+    pub rejected: Counter,
+    /// Ran and answered with an error.
+    pub failed: Counter,
+}
+
+/// One worker thread's counters.
+#[derive(Debug)]
+pub struct WorkerStats {
+    /// By the command's number in the command table.
+    pub commands: Box<[CommandStats]>,
+    /// Requests that were run.
+    pub processed: Counter,
+    /// Reads that found their key.
+    pub hits: Counter,
+    /// Reads that did not.
+    pub misses: Counter,
+    /// Bytes read from clients.
+    pub input_bytes: Counter,
+    /// Bytes written to clients.
+    pub output_bytes: Counter,
+    /// Reads from clients that brought something.
+    pub reads: Counter,
+    /// Writes to clients.
+    pub writes: Counter,
+    /// Error replies.
+    pub errors: Counter,
+}
+
+impl WorkerStats {
+    fn new(commands: usize) -> Self {
+        Self {
+            commands: (0..commands).map(|_| CommandStats::default()).collect(),
+            processed: Counter::default(),
+            hits: Counter::default(),
+            misses: Counter::default(),
+            input_bytes: Counter::default(),
+            output_bytes: Counter::default(),
+            reads: Counter::default(),
+            writes: Counter::default(),
+            errors: Counter::default(),
+        }
+    }
+
+    fn reset(&self) {
+        for command in &self.commands {
+            for counter in [&command.calls, &command.nanos, &command.rejected, &command.failed] {
+                counter.reset();
+            }
+        }
+        let all = [
+            &self.processed,
+            &self.hits,
+            &self.misses,
+            &self.input_bytes,
+            &self.output_bytes,
+            &self.reads,
+            &self.writes,
+            &self.errors,
+        ];
+        all.into_iter().for_each(Counter::reset);
+    }
+}
+
+/// All counters of a server.
+#[derive(Debug, Default)]
+pub struct Stats {
+    workers: Mutex<Vec<Arc<WorkerStats>>>,
+    /// Error replies by their code, such as `ERR`.
+    errors: Mutex<BTreeMap<String, u64>>,
+    /// Connections accepted.
+    pub connections: AtomicU64,
+    /// Connections refused because of `maxclients`.
+    pub refused: AtomicU64,
+}
+
+impl Stats {
+    /// Counters for a new worker thread, for `commands` commands.
+    pub fn worker(&self, commands: usize) -> Arc<WorkerStats> {
+        let worker = Arc::new(WorkerStats::new(commands));
+        self.workers.lock().push(Arc::clone(&worker));
+        worker
+    }
+
+    /// A total over all worker threads.
+    pub fn total(&self, of: impl Fn(&WorkerStats) -> u64) -> u64 {
+        self.workers.lock().iter().map(|worker| of(worker)).sum()
+    }
+
+    /// Counts an error reply by its code: the first word of its text.
+    pub fn count_error(&self, text: &[u8]) {
+        let code = text.split(|&byte| byte == b' ').next().unwrap_or_default();
+        *self.errors.lock().entry(String::from_utf8_lossy(code).into_owned()).or_default() += 1;
+    }
+
+    /// Error replies by their code.
+    pub fn errors(&self) -> BTreeMap<String, u64> {
+        self.errors.lock().clone()
+    }
+
+    /// Starts all counters from 0: `CONFIG RESETSTAT`.
+    pub fn reset(&self) {
+        self.workers.lock().iter().for_each(|worker| worker.reset());
+        self.errors.lock().clear();
+        self.connections.store(0, Ordering::Relaxed);
+        self.refused.store(0, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,187 @@
+//! The keyspace: databases of sharded tables, and the only user of dashmap.
+//!
+//! No lock leaves this module except inside a guard that a handler holds while it runs: [`Slot`] and [`Found`] live in a closure,
+//! [`Locks`] in a handler's frame. Locks of several shards are taken in the order of database and shard, so that no two handlers wait
+//! for each other. Every access says what time it is, and a key past its deadline is absent to it. Must not read a clock, do I/O or
+//! know of commands.
+
+mod databases;
+mod entry;
+mod expiry;
+mod hasher;
+mod locks;
+mod scan;
+mod slot;
+mod table;
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use dashmap::{DashMap, RwLockReadGuard, RwLockWriteGuard};
+
+pub use databases::{Databases, Gate, Store};
+pub use entry::{Encoding, Entry, Form};
+pub use hasher::{Hasher, Key};
+pub use locks::{Locks, ReadLocks, Target, WriteLocks};
+pub use scan::Cursor;
+pub use slot::{Deadline, Found, Slot};
+
+use crate::clock::UnixMillis;
+use table::Table;
+
+type ReadGuard<'a> = RwLockReadGuard<'a, Table>;
+type WriteGuard<'a> = RwLockWriteGuard<'a, Table>;
+
+/// The time at which an access happens, and what it leaves behind in the entry.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// Keys whose deadline is not later than this are absent.
+    pub now: UnixMillis,
+    /// What an access notes in the entry.
+    pub touch: Touch,
+}
+
+/// What an access notes in the entry that it found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touch {
+    /// Nothing: `CLIENT NO-TOUCH`, and commands that only look at a key.
+    No,
+    /// The time in seconds, for `OBJECT IDLETIME`.
+    Lru,
+    /// A counter that rises with use and falls with time, for `OBJECT FREQ`.
+    Lfu,
+}
+
+/// What stands beside each shard, changed only under its write lock.
+#[derive(Debug)]
+struct Side {
+    /// How many entries have a deadline.
+    volatile: AtomicUsize,
+    /// No deadline in the shard is earlier than this; `u64::MAX` when there is none.
+    earliest: AtomicU64,
+}
+
+impl Side {
+    fn new() -> Self {
+        Self { volatile: AtomicUsize::new(0), earliest: AtomicU64::new(u64::MAX) }
+    }
+
+    fn deadline_added(&self, deadline: UnixMillis) {
+        self.volatile.fetch_add(1, Ordering::Relaxed);
+        self.earliest.fetch_min(deadline.0, Ordering::Relaxed);
+    }
+
+    fn deadline_removed(&self) {
+        self.volatile.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// One database.
+pub struct Db {
+    map: DashMap<Entry, (), Hasher>,
+    sides: Box<[Side]>,
+    /// Keys that were removed because their deadline had passed.
+    expired: AtomicU64,
+}
+
+impl Db {
+    fn new(shards: usize, hasher: Hasher) -> Self {
+        let map = DashMap::with_capacity_and_hasher_and_shard_amount(0, hasher, shards);
+        let sides = map.shards().iter().map(|_| Side::new()).collect();
+        Self { map, sides, expired: AtomicU64::new(0) }
+    }
+
+    #[inline]
+    fn shard_of(&self, hash: u64) -> usize {
+        self.map.determine_shard(table::usize_of(hash))
+    }
+
+    #[inline]
+    fn read_shard(&self, shard: usize) -> ReadGuard<'_> {
+        self.map.shards()[shard].read()
+    }
+
+    #[inline]
+    fn write_shard(&self, shard: usize) -> WriteGuard<'_> {
+        self.map.shards()[shard].write()
+    }
+
+    /// Looks at a key. `f` runs under the shard's shared lock.
+    #[inline]
+    pub fn read<R>(&self, key: Key<'_>, at: Moment, f: impl FnOnce(Option<Found<'_>>) -> R) -> R {
+        let table = self.read_shard(self.shard_of(key.hash()));
+        f(Found::find(&table, key, at))
+    }
+
+    /// Changes a key. `f` runs under the shard's exclusive lock.
+    #[inline]
+    pub fn write<R>(&self, key: Key<'_>, at: Moment, f: impl FnOnce(&mut Slot<'_>) -> R) -> R {
+        let shard = self.shard_of(key.hash());
+        let mut table = self.write_shard(shard);
+        f(&mut Slot::find(self, &mut table, shard, key, at))
+    }
+
+    /// Fetches the shard's table around a key's home position into the cache. A hint: a busy shard is passed over.
+    #[inline]
+    pub fn prefetch_home(&self, hash: u64) {
+        if let Some(table) = self.map.shards()[self.shard_of(hash)].try_read() {
+            table::prefetch_home(&table, hash);
+        }
+    }
+
+    /// Fetches the entry of a key into the cache. A hint: a busy shard is passed over.
+    #[inline]
+    pub fn prefetch_entry(&self, hash: u64) {
+        if let Some(table) = self.map.shards()[self.shard_of(hash)].try_read() {
+            table::prefetch_entry(&table, hash);
+        }
+    }
+
+    /// How many keys there are at `now`. Removes what has expired on the way.
+    pub fn len(&self, now: UnixMillis) -> usize {
+        (0..self.sides.len())
+            .map(|shard| {
+                self.expire_shard(shard, now);
+                self.read_shard(shard).len()
+            })
+            .sum()
+    }
+
+    /// How many keys have a deadline.
+    pub fn volatile(&self) -> usize {
+        self.sides.iter().map(|side| side.volatile.load(Ordering::Relaxed)).sum()
+    }
+
+    /// How many keys were removed because their deadline had passed.
+    pub fn expired(&self) -> u64 {
+        self.expired.load(Ordering::Relaxed)
+    }
+
+    /// Calls `visit` with every key that is there at `now`, one shard after another.
+    pub fn for_each(&self, now: UnixMillis, mut visit: impl FnMut(&[u8], Found<'_>)) {
+        for shard in 0..self.sides.len() {
+            let table = self.read_shard(shard);
+            for entry in table::iter(&table).filter(|entry| !entry.is_expired(now)) {
+                visit(entry.key(), Found::new(entry));
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Db {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Db").field("shards", &self.sides.len()).finish_non_exhaustive()
+    }
+}
+
+/// Asks the processor to fetch the line at `pointer`. Any address will do.
+#[inline]
+fn prefetch(pointer: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the instruction has no effect but on the cache and never faults; SSE is part of x86-64.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(pointer.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = pointer;
+}

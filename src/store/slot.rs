@@ -1,0 +1,248 @@
+//! One key's place in a locked shard: what is there, and what may be done to it.
+
+use super::table::{self, Place, Table};
+use super::{Db, Encoding, Entry, Form, Key, Moment, Touch};
+use crate::clock::UnixMillis;
+
+/// What to do about a deadline when a value is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deadline {
+    /// The key has none from now on.
+    None,
+    /// The key is absent from this time on.
+    At(UnixMillis),
+    /// It keeps what it had.
+    Keep,
+}
+
+/// A key that is there.
+#[derive(Clone, Copy)]
+pub struct Found<'a> {
+    entry: &'a Entry,
+}
+
+impl<'a> Found<'a> {
+    pub(super) fn new(entry: &'a Entry) -> Self {
+        Self { entry }
+    }
+
+    #[inline]
+    pub(super) fn find(table: &'a Table, key: Key<'_>, at: Moment) -> Option<Self> {
+        let place = table::find(table, key.hash(), key.bytes())?;
+        let entry = table::get(table, &place);
+        if entry.is_expired(at.now) {
+            return None;
+        }
+        touch(entry, at);
+        Some(Self { entry })
+    }
+
+    /// The value.
+    #[inline]
+    pub fn value(self) -> &'a [u8] {
+        self.entry.value()
+    }
+
+    /// The time from which the key is absent.
+    pub fn deadline(self) -> Option<UnixMillis> {
+        self.entry.deadline()
+    }
+
+    /// What `OBJECT ENCODING` answers.
+    pub fn encoding(self) -> Encoding {
+        self.entry.encoding()
+    }
+
+    /// How the value came to be.
+    pub fn form(self) -> Form {
+        self.entry.form()
+    }
+
+    /// When the key was last used, in Unix seconds under [`Touch::Lru`].
+    pub fn access(self) -> u32 {
+        self.entry.access()
+    }
+
+    /// Notes a use now, whatever the command is: `TOUCH`.
+    pub fn touch(self, at: Moment) {
+        touch(self.entry, at);
+    }
+
+    /// Bytes of memory that the key takes, its slot in the table included.
+    pub fn memory(self) -> usize {
+        self.entry.size() + size_of::<Entry>() + 1
+    }
+
+    /// The same value and deadline under another key, as an entry to be put elsewhere.
+    pub fn copy_under(self, key: &[u8]) -> Entry {
+        self.entry.under(key)
+    }
+}
+
+#[inline]
+fn touch(entry: &Entry, at: Moment) {
+    match at.touch {
+        Touch::No => {}
+        Touch::Lru => entry.set_access(access_seconds(at.now)),
+        Touch::Lfu => super::expiry::count_use(entry, at.now),
+    }
+}
+
+/// The access time as an entry keeps it. Holds until the year 2106.
+pub(super) fn access_seconds(now: UnixMillis) -> u32 {
+    u32::try_from(now.seconds()).unwrap_or(u32::MAX)
+}
+
+/// The place of a key in a shard that is locked for writing. A key past its deadline has been removed by the time there is a slot.
+pub struct Slot<'a> {
+    db: &'a Db,
+    table: &'a mut Table,
+    shard: usize,
+    key: Key<'a>,
+    at: Moment,
+    place: Option<Place>,
+}
+
+impl<'a> Slot<'a> {
+    #[inline]
+    pub(super) fn find(db: &'a Db, table: &'a mut Table, shard: usize, key: Key<'a>, at: Moment) -> Self {
+        let place = table::find(table, key.hash(), key.bytes());
+        let mut slot = Self { db, table, shard, key, at, place };
+        let expired = match &slot.place {
+            Some(place) => {
+                let entry = table::get(slot.table, place);
+                touch(entry, at);
+                entry.is_expired(at.now)
+            }
+            None => false,
+        };
+        if expired {
+            slot.remove();
+            slot.db.expired.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }
+        slot
+    }
+
+    fn entry(&self) -> Option<&Entry> {
+        self.place.as_ref().map(|place| table::get(self.table, place))
+    }
+
+    fn entry_mut(&mut self) -> Option<&mut Entry> {
+        let place = self.place.as_ref()?;
+        Some(table::get_mut(self.table, place))
+    }
+
+    /// The key of this slot.
+    pub fn key(&self) -> Key<'a> {
+        self.key
+    }
+
+    /// What is there.
+    pub fn get(&self) -> Option<Found<'_>> {
+        self.entry().map(Found::new)
+    }
+
+    /// Whether a key is there.
+    pub fn is_present(&self) -> bool {
+        self.place.is_some()
+    }
+
+    /// Writes a whole value, an integer if it looks like one.
+    #[inline]
+    pub fn set(&mut self, value: &[u8], deadline: Deadline) {
+        self.set_as(value, Form::Written, deadline);
+    }
+
+    /// Writes a whole value, and says how `OBJECT ENCODING` is to take it.
+    #[inline]
+    pub fn set_as(&mut self, value: &[u8], form: Form, deadline: Deadline) {
+        let old = self.entry().and_then(Entry::deadline);
+        let new = match deadline {
+            Deadline::None => None,
+            Deadline::At(at) => Some(at),
+            Deadline::Keep => old,
+        };
+        match self.entry_mut() {
+            Some(entry) => entry.replace(value, form, new),
+            None => {
+                let access = self.new_access();
+                self.insert(Entry::new(self.key.bytes(), value, form, new, access));
+                return;
+            }
+        }
+        self.deadline_changed(old, new);
+    }
+
+    /// Puts an entry made elsewhere here: `RENAME`, `COPY`. Its key must be this slot's.
+    pub fn put(&mut self, entry: Entry) {
+        debug_assert!(entry.key() == self.key.bytes());
+        self.remove();
+        self.insert(entry);
+    }
+
+    fn insert(&mut self, entry: Entry) {
+        let deadline = entry.deadline();
+        let hasher = self.db.map.hasher();
+        self.place = Some(table::insert(self.table, self.key.hash(), entry, |entry| hasher.of(entry)));
+        self.deadline_changed(None, deadline);
+    }
+
+    /// Makes the value `len` bytes long, with zeros behind what it held, and lets `edit` change it. A missing key is made.
+    ///
+    /// The value counts as edited: `OBJECT ENCODING` says `raw`. The caller has checked `len` against `proto-max-bulk-len`.
+    pub fn edit<R>(&mut self, len: usize, edit: impl FnOnce(&mut [u8]) -> R) -> R {
+        if self.place.is_none() {
+            let access = self.new_access();
+            self.insert(Entry::new(self.key.bytes(), b"", Form::Edited, None, access));
+        }
+        match self.entry_mut() {
+            Some(entry) => {
+                entry.resize(len);
+                edit(entry.value_mut())
+            }
+            None => edit(&mut []),
+        }
+    }
+
+    /// Sets or removes the deadline of a key that is there.
+    pub fn set_deadline(&mut self, deadline: Option<UnixMillis>) {
+        let old = self.entry().and_then(Entry::deadline);
+        if let Some(entry) = self.entry_mut() {
+            entry.set_deadline(deadline);
+            self.deadline_changed(old, deadline);
+        }
+    }
+
+    /// Removes the key. Whether there was one.
+    pub fn remove(&mut self) -> bool {
+        self.take().is_some()
+    }
+
+    /// Removes the key and hands its entry over.
+    pub fn take(&mut self) -> Option<Entry> {
+        let place = self.place.take()?;
+        let entry = table::remove(self.table, place);
+        self.deadline_changed(entry.deadline(), None);
+        Some(entry)
+    }
+
+    fn deadline_changed(&self, old: Option<UnixMillis>, new: Option<UnixMillis>) {
+        if old == new {
+            return;
+        }
+        let side = &self.db.sides[self.shard];
+        if old.is_some() {
+            side.deadline_removed();
+        }
+        if let Some(new) = new {
+            side.deadline_added(new);
+        }
+    }
+
+    fn new_access(&self) -> u32 {
+        match self.at.touch {
+            Touch::Lfu => super::expiry::new_counter(self.at.now),
+            Touch::Lru | Touch::No => access_seconds(self.at.now),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! One shard's table, and the few places that look below its safe interface.
+//!
+//! dashmap keeps each shard in hashbrown's raw table of 8-byte slots. Here a slot is found once and then used, its memory prefetched
+//! before it is needed, and its neighbours walked by home position for `SCAN`. Must not know of locks or commands.
+
+use dashmap::SharedValue;
+use hashbrown::raw::{Bucket, RawTable};
+
+use super::entry::Entry;
+
+/// What a slot holds: dashmap pairs each key with a value, which here is nothing.
+pub(super) type Pair = (Entry, SharedValue<()>);
+pub(super) type Table = RawTable<Pair>;
+
+/// Where an entry lies. Valid until its table next changes.
+pub(super) struct Place(Bucket<Pair>);
+
+/// hashbrown marks a slot that has never been used since the last rehash with this control byte.
+const EMPTY: u8 = 0xff;
+/// Slots whose control bytes hashbrown looks at together. A probe goes on while none of them is empty.
+const GROUP: usize = 16;
+
+#[inline]
+pub(super) fn find(table: &Table, hash: u64, key: &[u8]) -> Option<Place> {
+    table.find(hash, |(entry, _)| entry.key() == key).map(Place)
+}
+
+#[inline]
+pub(super) fn get<'t>(_table: &'t Table, place: &Place) -> &'t Entry {
+    // SAFETY: `place` was found in this table, which has been borrowed since and so has not changed.
+    unsafe { &place.0.as_ref().0 }
+}
+
+#[inline]
+pub(super) fn get_mut<'t>(_table: &'t mut Table, place: &Place) -> &'t mut Entry {
+    // SAFETY: as in `get`; the table is borrowed alone.
+    unsafe { &mut place.0.as_mut().0 }
+}
+
+#[inline]
+pub(super) fn insert(table: &mut Table, hash: u64, entry: Entry, rehash: impl Fn(&Entry) -> u64) -> Place {
+    Place(table.insert(hash, (entry, SharedValue::new(())), |(entry, _)| rehash(entry)))
+}
+
+#[inline]
+pub(super) fn remove(table: &mut Table, place: Place) -> Entry {
+    // SAFETY: `place` was found in this table, which has not changed since: the slot is full.
+    unsafe { table.remove(place.0) }.0.0
+}
+
+/// All entries of a table.
+pub(super) fn iter(table: &Table) -> impl Iterator<Item = &Entry> {
+    (0..table.buckets()).filter_map(|index| at(table, index))
+}
+
+/// The entry in slot `index`, if that slot is full.
+pub(super) fn at(table: &Table, index: usize) -> Option<&Entry> {
+    if index >= table.buckets() {
+        return None;
+    }
+    // SAFETY: the index is in range, and the slot is read only if it is full.
+    unsafe { table.is_bucket_full(index).then(|| &table.bucket(index).as_ref().0) }
+}
+
+/// Removes every entry that `doomed` tells and hands it over.
+pub(super) fn extract(table: &mut Table, mut doomed: impl FnMut(&Entry) -> bool, mut take: impl FnMut(Entry)) {
+    for index in 0..table.buckets() {
+        if at(table, index).is_some_and(&mut doomed) {
+            // SAFETY: the slot was just seen to be full.
+            take(unsafe { table.remove(table.bucket(index)) }.0.0);
+        }
+    }
+}
+
+/// Calls `visit` with every entry whose home position, `hash & (buckets - 1)`, is `home`.
+///
+/// Such entries lie on the probe sequence that begins there, before its first group with an empty slot.
+pub(super) fn with_home(table: &Table, home: usize, rehash: impl Fn(&Entry) -> u64, mut visit: impl FnMut(&Entry)) {
+    let mask = table.buckets() - 1;
+    let mut start = home & mask;
+    let mut stride = 0;
+    while stride < table.buckets() {
+        let mut saw_empty = false;
+        for offset in 0..GROUP.min(table.buckets()) {
+            let index = (start + offset) & mask;
+            match at(table, index) {
+                Some(entry) if usize_of(rehash(entry)) & mask == home & mask => visit(entry),
+                Some(_) => {}
+                None => saw_empty |= control(table, index) == EMPTY,
+            }
+        }
+        if saw_empty {
+            return;
+        }
+        stride += GROUP;
+        start = (start + stride) & mask;
+    }
+}
+
+fn control(table: &Table, index: usize) -> u8 {
+    debug_assert!(index < table.buckets());
+    // SAFETY: control bytes, one a slot, lie upwards from the end of the data, and the index is in range.
+    unsafe { table.data_end().cast::<u8>().add(index).read() }
+}
+
+/// Fetches what a look-up of `hash` will read first: the control bytes and the slot of its home position.
+#[inline]
+pub(super) fn prefetch_home(table: &Table, hash: u64) {
+    let end = table.data_end().as_ptr();
+    let home = usize_of(hash) & (table.buckets() - 1);
+    super::prefetch(end.cast::<u8>().wrapping_add(home));
+    super::prefetch(end.wrapping_sub(home + 1).cast());
+}
+
+/// Fetches the entry that a look-up of `hash` will most likely compare with.
+#[inline]
+pub(super) fn prefetch_entry(table: &Table, hash: u64) {
+    // Whatever entry carries the same tag will do: this is a hint.
+    if let Some(bucket) = table.find(hash, |_| true) {
+        get(table, &Place(bucket)).prefetch();
+    }
+}
+
+/// hashbrown takes a position from the low bits of a hash.
+#[expect(clippy::cast_possible_truncation, reason = "the low bits are what is wanted")]
+pub(super) fn usize_of(hash: u64) -> usize {
+    hash as usize
+}
