@@ -1,0 +1,197 @@
+//! System calls per unpipelined request, counted by strace where it is installed and allowed to attach.
+//!
+//! `/proc/PID/io` would need no tool, but it counts `read` and `write` only: a server that uses `recv` and `send`
+//! would seem to make none. Tracing slows a server, so a wait finds more connections ready than it would otherwise:
+//! the share of waiting calls is a lower bound, that of reads and writes is exact.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::children::Process;
+use crate::generator::{CONNECTIONS, Pool, Ring, Verb, fill};
+use crate::server::{Recipe, Server};
+
+/// Calls per request that redlet may make.
+pub(crate) const MUST_CALLS_PER_REQUEST: f64 = 2.15;
+
+const KEYS: u32 = 1000;
+const REQUESTS: u32 = 20_000;
+
+/// Longest time for strace to attach, and to write its summary once the server is gone.
+const STRACE_MAX: Duration = Duration::from_secs(5);
+const STRACE_POLL: Duration = Duration::from_millis(10);
+
+/// System calls by what they are for.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Calls {
+    pub(crate) reads: u64,
+    pub(crate) writes: u64,
+    pub(crate) waits: u64,
+    pub(crate) others: u64,
+}
+
+/// The calls of one server under one load, or why they could not be counted.
+pub(crate) struct Counted {
+    pub(crate) server: String,
+    pub(crate) verb: Verb,
+    pub(crate) calls: Result<Calls, String>,
+}
+
+impl Calls {
+    pub(crate) fn total(&self) -> u64 {
+        self.reads + self.writes + self.waits + self.others
+    }
+
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a count of calls stays far below 2^52"
+    )]
+    pub(crate) fn per_request(calls: u64) -> f64 {
+        calls as f64 / f64::from(REQUESTS)
+    }
+}
+
+/// Counts for every server. strace missing is no failure: the reason then stands in the table.
+pub(crate) fn measure_all(recipes: &[Recipe], directory: &Path) -> Result<Vec<Counted>, String> {
+    let mut all = Vec::new();
+    for verb in [Verb::Get, Verb::Set] {
+        let pool = Pool::encode(verb, KEYS);
+        for recipe in recipes {
+            crate::progress(&format!(
+                "system calls: {} {}",
+                recipe.name,
+                verb.uppercase()
+            ));
+            // A server of its own: it is ended to make strace write its summary.
+            let server = Server::start(recipe, directory)?;
+            fill(server.port, KEYS).map_err(|e| format!("filling {}: {e}", recipe.name))?;
+            let calls = count(server, &pool, directory);
+            all.push(Counted {
+                server: recipe.name.clone(),
+                verb,
+                calls,
+            });
+        }
+    }
+    Ok(all)
+}
+
+fn count(server: Server, pool: &Pool, directory: &Path) -> Result<Calls, String> {
+    let summary = directory.join("strace.txt");
+    let log = directory.join("strace.log");
+    let errors = File::create(&log).map_err(|e| format!("{}: {e}", log.display()))?;
+    let mut ring = Ring::connect(server.port)?;
+    let pid = server.process.pid;
+    let mut command = Command::new("strace");
+    command
+        .args(["-c", "-f", "-p", &pid.to_string()])
+        .arg("-o")
+        .arg(&summary);
+    let strace = Process::spawn(
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(errors),
+    )?;
+    await_attached(&strace, pid)?;
+    ring.run(pool, 1, REQUESTS)?;
+    drop(server);
+    strace.wait(STRACE_MAX)?;
+    let text = fs::read_to_string(&summary).map_err(|e| format!("{}: {e}", summary.display()))?;
+    let calls = parse(&text);
+    if calls.reads < u64::from(REQUESTS / CONNECTIONS) {
+        return Err(format!(
+            "strace counted {} reads for {REQUESTS} requests",
+            calls.reads
+        ));
+    }
+    Ok(calls)
+}
+
+/// Waits until every thread of `pid` is traced.
+fn await_attached(strace: &Process, pid: u32) -> Result<(), String> {
+    let deadline = Instant::now() + STRACE_MAX;
+    while !all_traced(pid)? {
+        if let Some(status) = strace.exited()? {
+            return Err(format!("strace cannot attach: {status}"));
+        }
+        if Instant::now() >= deadline {
+            return Err(format!("strace did not attach within {STRACE_MAX:?}"));
+        }
+        thread::sleep(STRACE_POLL);
+    }
+    Ok(())
+}
+
+fn all_traced(pid: u32) -> Result<bool, String> {
+    let failed = |e: std::io::Error| format!("/proc/{pid}/task: {e}");
+    for task in fs::read_dir(format!("/proc/{pid}/task")).map_err(failed)? {
+        let status =
+            fs::read_to_string(task.map_err(failed)?.path().join("status")).map_err(failed)?;
+        let tracer = status
+            .lines()
+            .find_map(|line| line.strip_prefix("TracerPid:"));
+        if tracer.is_none_or(|tracer| tracer.trim() == "0") {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Sorts the lines of `strace -c`: share, seconds, microseconds per call, calls, errors if any, name.
+fn parse(summary: &str) -> Calls {
+    let mut calls = Calls::default();
+    for line in summary.lines() {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        let (Some(count), Some(name)) = (
+            fields.get(3).and_then(|field| field.parse::<u64>().ok()),
+            fields.last(),
+        ) else {
+            continue;
+        };
+        match *name {
+            "total" => {}
+            "read" | "readv" | "recvfrom" | "recvmsg" => calls.reads += count,
+            "write" | "writev" | "sendto" | "sendmsg" => calls.writes += count,
+            "epoll_wait" | "epoll_pwait" | "epoll_pwait2" | "poll" | "ppoll" | "select"
+            | "pselect6" => {
+                calls.waits += count;
+            }
+            _ => calls.others += count,
+        }
+    }
+    calls
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_is_sorted_by_purpose() {
+        let summary = "\
+% time     seconds  usecs/call     calls    errors syscall
+------ ----------- ----------- --------- --------- ----------------
+ 60.00    0.600000          30     20000           write
+ 30.00    0.300000          14     20400       400 recvfrom
+  9.00    0.090000          90      1000           epoll_wait
+  1.00    0.010000          10        30        30 futex
+------ ----------- ----------- --------- --------- ----------------
+100.00    1.000000          24     41430       430 total
+";
+        let calls = parse(summary);
+        assert_eq!(
+            calls,
+            Calls {
+                reads: 20_400,
+                writes: 20_000,
+                waits: 1000,
+                others: 30
+            }
+        );
+        assert_eq!(calls.total(), 41_430);
+    }
+}
