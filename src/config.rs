@@ -19,6 +19,8 @@ pub struct Config {
     /// Shards of each database, rounded up to a power of two of at least 2. More of them make for shorter pauses when a large
     /// keyspace grows, at 144 bytes each. Default 64; the binary takes 1,024.
     pub shards: usize,
+    /// What is written to standard error. Default nothing; the binary takes [`LogLevel::Notice`].
+    pub loglevel: LogLevel,
     /// Runtime parameters to start with, as `CONFIG SET` takes them: name and value.
     pub parameters: Vec<(String, String)>,
 }
@@ -32,9 +34,25 @@ impl Default for Config {
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             databases: 16,
             shards: 64,
+            loglevel: LogLevel::Nothing,
             parameters: Vec::new(),
         }
     }
+}
+
+/// How much a server tells about itself, in Redis's words, the most talkative first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogLevel {
+    /// Everything.
+    Debug,
+    /// Much.
+    Verbose,
+    /// What one would want to know of a server in use.
+    Notice,
+    /// Only what went wrong.
+    Warning,
+    /// Nothing.
+    Nothing,
 }
 
 /// Requests of a batch that are parsed before the first of them runs: enough to hide the latency of memory behind them.

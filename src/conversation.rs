@@ -142,17 +142,20 @@ impl Conversation {
         Fed { consumed, then }
     }
 
-    /// Goes on after a wait: its time has come, or something woke it. Appends the answer of a command that is done waiting.
-    pub fn wake(&mut self, worker: &mut Worker, shared: &Shared, now: UnixMillis, out: &mut Vec<u8>) {
-        let Some(wait) = self.waiting else { return };
+    /// Whether a wait is over: its time has come, or something ended it. Appends the answer of a command that is done waiting.
+    pub fn wake(&mut self, worker: &mut Worker, shared: &Shared, now: UnixMillis, out: &mut Vec<u8>) -> bool {
+        let Some(wait) = self.waiting else {
+            return shared.clients.paused(true, now).is_none();
+        };
         let unblock = self.session.client.take_unblock();
         if unblock.is_none() && wait.until.is_none_or(|until| until > now) {
-            return;
+            return false;
         }
         self.waiting = None;
         let mut cx = context(&mut self.session, worker, shared, now, out);
         command::resume(&mut cx, wait.then, unblock);
         cx.session.client.set_flag(crate::clients::Client::BLOCKED, false);
+        true
     }
 
     /// Parses requests until the batch is full or the input ends. Returns how many bytes hold nothing but what is in the batch.

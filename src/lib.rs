@@ -5,17 +5,25 @@ mod clock;
 mod command;
 mod config;
 mod conversation;
+mod embed;
+mod error;
+mod log;
 mod monitor;
 mod number;
 mod resp;
+mod server;
 mod session;
 mod settings;
 mod shared;
 mod slowlog;
+mod socket;
 mod stats;
 mod store;
+mod workers;
 
-pub use config::Config;
+pub use config::{Config, LogLevel};
+pub use embed::{Server, run, serve};
+pub use error::Error;
 
 /// What the project's own tests and benches look at. No part of the public interface.
 #[doc(hidden)]

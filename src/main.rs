@@ -1,2 +1,156 @@
-//! The binary.
-fn main() {}
+//! The binary: flags and their environment variables, and the process's signals.
+
+use std::io::Write as _;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use redlet::{Config, LogLevel};
+use tokio::signal::unix::{SignalKind, signal};
+
+mod ping;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// A Redis-protocol server for strings, keys and connections.
+#[derive(Parser, Debug)]
+#[command(version, about, args_conflicts_with_subcommands = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Asks a running server for PONG and exits 0 when it answers: a health check.
+    Ping(ping::PingArgs),
+}
+
+#[derive(clap::Args, Debug)]
+struct ServerArgs {
+    /// TCP port; 0 takes a free one. The port is printed as `PORT=n` on the first line of standard output.
+    #[arg(short, long, env = "REDLET_PORT", default_value_t = 6379)]
+    port: u16,
+    /// Addresses to listen on, separated by commas or spaces.
+    #[arg(long, env = "REDLET_BIND", default_value = "127.0.0.1,::1", value_delimiter = ',')]
+    bind: Vec<IpAddr>,
+    /// Path of a Unix socket to listen on as well.
+    #[arg(long, env = "REDLET_UNIXSOCKET")]
+    unixsocket: Option<PathBuf>,
+    /// Worker threads; by default one a core.
+    #[arg(long, env = "REDLET_THREADS")]
+    threads: Option<usize>,
+    /// Number of databases.
+    #[arg(long, env = "REDLET_DATABASES", default_value_t = 16)]
+    databases: usize,
+    /// Shards of each database: more make for shorter pauses when a large keyspace grows.
+    #[arg(long, env = "REDLET_SHARDS", default_value_t = 1024)]
+    shards: usize,
+    /// Password that clients must give.
+    #[arg(long, env = "REDLET_REQUIREPASS", hide_env_values = true)]
+    requirepass: Option<String>,
+    /// Most connections at a time.
+    #[arg(long, env = "REDLET_MAXCLIENTS")]
+    maxclients: Option<u64>,
+    /// Seconds after which a silent connection is closed; 0 is never.
+    #[arg(long, env = "REDLET_TIMEOUT")]
+    timeout: Option<u64>,
+    /// Seconds between TCP keep-alive probes; 0 is off.
+    #[arg(long, env = "REDLET_TCP_KEEPALIVE")]
+    tcp_keepalive: Option<u64>,
+    /// What is written to standard error.
+    #[arg(long, env = "REDLET_LOGLEVEL", default_value = "notice", value_parser = parse_loglevel)]
+    loglevel: LogLevel,
+    /// Any other parameter of `CONFIG SET`, as NAME=VALUE; may be repeated.
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse_parameter)]
+    parameters: Vec<(String, String)>,
+}
+
+fn parse_loglevel(text: &str) -> Result<LogLevel, String> {
+    match text {
+        "debug" => Ok(LogLevel::Debug),
+        "verbose" => Ok(LogLevel::Verbose),
+        "notice" => Ok(LogLevel::Notice),
+        "warning" => Ok(LogLevel::Warning),
+        "nothing" => Ok(LogLevel::Nothing),
+        _ => Err("one of debug, verbose, notice, warning, nothing".to_owned()),
+    }
+}
+
+fn parse_parameter(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+impl ServerArgs {
+    fn config(self) -> Config {
+        let mut parameters = self.parameters;
+        let mut set = |name: &str, value: Option<String>| {
+            parameters.extend(value.map(|value| (name.to_owned(), value)));
+        };
+        set("requirepass", self.requirepass);
+        set("maxclients", self.maxclients.map(|value| value.to_string()));
+        set("timeout", self.timeout.map(|value| value.to_string()));
+        set("tcp-keepalive", self.tcp_keepalive.map(|value| value.to_string()));
+        let default = Config::default();
+        Config {
+            bind: self.bind,
+            port: Some(self.port),
+            unixsocket: self.unixsocket,
+            threads: self.threads.unwrap_or(default.threads),
+            databases: self.databases,
+            shards: self.shards,
+            loglevel: self.loglevel,
+            parameters,
+            ..default
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let outcome = match cli.command {
+        Some(Command::Ping(args)) => ping::ping(&args),
+        None => serve(cli.server.config()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // A closed standard error leaves the exit code to tell.
+            let _told = writeln!(
+                std::io::stderr(),
+                "redlet: {error}{}",
+                error.source().map_or_else(String::new, |source| format!(": {source}"))
+            );
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve(config: Config) -> Result<(), Box<dyn std::error::Error>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let shutdown = async move {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        };
+        redlet::serve(config, announce, shutdown).await?;
+        Ok(())
+    })
+}
+
+/// Tells on the first line of standard output which port it is.
+fn announce(addr: Option<std::net::SocketAddr>) {
+    if let Some(addr) = addr {
+        // Whoever started us may have closed standard output: the server serves all the same.
+        let _told = writeln!(std::io::stdout(), "PORT={}", addr.port());
+    }
+}

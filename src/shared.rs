@@ -10,6 +10,8 @@ use parking_lot::Mutex;
 use crate::clients::Clients;
 use crate::clock::{Clock, UnixMillis};
 use crate::config::Config;
+use crate::error::Error;
+use crate::log::Log;
 use crate::settings::Settings;
 use crate::slowlog::SlowLog;
 use crate::stats::Stats;
@@ -30,6 +32,8 @@ pub struct Shared {
     pub stats: Stats,
     /// The slow log.
     pub slowlog: SlowLog,
+    /// Where the server says what happens to it.
+    pub log: Log,
     /// How it was started.
     pub config: Config,
     /// When it was started.
@@ -44,11 +48,15 @@ pub struct Shared {
 
 impl Shared {
     /// The state of a server that is about to start.
-    pub fn new(config: Config) -> Self {
+    ///
+    /// # Errors
+    /// A parameter in `config` that is unknown or has no such value.
+    pub fn new(config: Config) -> Result<Self, Error> {
         let clock = Clock::default();
         let started = clock.now();
         let shards = config.shards.max(2).next_power_of_two();
-        Self {
+        Ok(Self {
+            log: Log::new(config.loglevel),
             store: Store::new(config.databases, shards),
             clients: Clients::default(),
             settings: Settings::default(),
@@ -61,7 +69,7 @@ impl Shared {
             stopping: AtomicBool::new(false),
             stop_wakers: Mutex::default(),
             clock,
-        }
+        })
     }
 
     /// Has the server stop accepting, answer what is in, and end: `SHUTDOWN`, a signal, a dropped handle.

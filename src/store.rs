@@ -20,6 +20,7 @@ use dashmap::{DashMap, RwLockReadGuard, RwLockWriteGuard};
 
 pub use databases::{Databases, Gate, Store};
 pub use entry::{Encoding, Entry, Form};
+pub use expiry::Sweep;
 pub use hasher::{Hasher, Key};
 pub use locks::{Locks, ReadLocks, Target, WriteLocks};
 pub use scan::Cursor;

@@ -31,14 +31,9 @@ impl Process {
     pub(crate) fn spawn(command: &mut Command) -> Result<Self, String> {
         // Started under the lock: a signal finds either the child in the list or none started.
         let mut running = running();
-        let mut child = command
-            .process_group(0)
-            .spawn()
-            .map_err(|e| format!("cannot start {}: {e}", command.get_program().display()))?;
-        let process = Self {
-            pid: child.id(),
-            stdout: child.stdout.take(),
-        };
+        let mut child =
+            command.process_group(0).spawn().map_err(|e| format!("cannot start {}: {e}", command.get_program().display()))?;
+        let process = Self { pid: child.id(), stdout: child.stdout.take() };
         running.push(child);
         Ok(process)
     }
@@ -46,9 +41,7 @@ impl Process {
     /// The exit status, if the process has ended by itself.
     pub(crate) fn exited(&self) -> Result<Option<ExitStatus>, String> {
         match running().iter_mut().find(|child| child.id() == self.pid) {
-            Some(child) => child
-                .try_wait()
-                .map_err(|e| format!("waiting for process {}: {e}", self.pid)),
+            Some(child) => child.try_wait().map_err(|e| format!("waiting for process {}: {e}", self.pid)),
             None => Err(format!("process {} is not ours any more", self.pid)),
         }
     }
@@ -80,10 +73,7 @@ impl Drop for Process {
 /// From now on SIGINT, SIGTERM and SIGHUP end every child and then this program.
 pub(crate) fn end_all_on_signal() -> Result<(), String> {
     let failed = |e: std::io::Error| format!("cannot watch for signals: {e}");
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_io()
-        .build()
-        .map_err(failed)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().map_err(failed)?;
     // Registered before the thread starts: the first child must not be started unwatched.
     let guard = runtime.enter();
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;

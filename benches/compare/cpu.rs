@@ -42,10 +42,8 @@ impl Source {
 impl CpuTime {
     /// Looks at process `pid` now.
     pub(crate) fn of(pid: u32) -> Result<Self, String> {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat"))
-            .map_err(|e| format!("/proc/{pid}/stat: {e}"))?;
-        let ticks =
-            parse_stat(&stat).ok_or_else(|| format!("/proc/{pid}/stat: not understood: {stat}"))?;
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).map_err(|e| format!("/proc/{pid}/stat: {e}"))?;
+        let ticks = parse_stat(&stat).ok_or_else(|| format!("/proc/{pid}/stat: not understood: {stat}"))?;
         let mut threads = BTreeMap::new();
         let tasks = format!("/proc/{pid}/task");
         for task in fs::read_dir(&tasks).map_err(|e| format!("{tasks}: {e}"))? {
@@ -64,25 +62,13 @@ impl CpuTime {
     /// What was used since `before`. Falls back to clock ticks when a thread has ended in between and taken its
     /// nanoseconds with it, or when the kernel counts none.
     pub(crate) fn since(&self, before: &Self) -> CpuUsed {
-        let all_alive = before
-            .threads
-            .keys()
-            .all(|id| self.threads.contains_key(id));
-        let nanos: u64 = self
-            .threads
-            .iter()
-            .map(|(id, now)| now.saturating_sub(before.threads.get(id).copied().unwrap_or(0)))
-            .sum();
+        let all_alive = before.threads.keys().all(|id| self.threads.contains_key(id));
+        let nanos: u64 =
+            self.threads.iter().map(|(id, now)| now.saturating_sub(before.threads.get(id).copied().unwrap_or(0))).sum();
         if all_alive && nanos > 0 {
-            return CpuUsed {
-                nanos,
-                source: Source::Schedstat,
-            };
+            return CpuUsed { nanos, source: Source::Schedstat };
         }
-        CpuUsed {
-            nanos: self.ticks.saturating_sub(before.ticks) * TICK_NANOS,
-            source: Source::Stat,
-        }
+        CpuUsed { nanos: self.ticks.saturating_sub(before.ticks) * TICK_NANOS, source: Source::Stat }
     }
 }
 
@@ -106,10 +92,7 @@ mod tests {
     use super::*;
 
     fn look(threads: &[(u32, u64)], ticks: u64) -> CpuTime {
-        CpuTime {
-            threads: threads.iter().copied().collect(),
-            ticks,
-        }
+        CpuTime { threads: threads.iter().copied().collect(), ticks }
     }
 
     #[test]
@@ -122,25 +105,13 @@ mod tests {
     #[test]
     fn threads_old_and_new_are_summed() {
         let used = look(&[(1, 150), (2, 40)], 9).since(&look(&[(1, 100)], 3));
-        assert_eq!(
-            used,
-            CpuUsed {
-                nanos: 90,
-                source: Source::Schedstat
-            }
-        );
+        assert_eq!(used, CpuUsed { nanos: 90, source: Source::Schedstat });
     }
 
     #[test]
     fn an_ended_thread_falls_back_to_ticks() {
         let used = look(&[(1, 150)], 9).since(&look(&[(1, 100), (2, 40)], 3));
-        assert_eq!(
-            used,
-            CpuUsed {
-                nanos: 60_000_000,
-                source: Source::Stat
-            }
-        );
+        assert_eq!(used, CpuUsed { nanos: 60_000_000, source: Source::Stat });
     }
 
     #[test]
@@ -151,9 +122,7 @@ mod tests {
         for i in 0..20_000_000u64 {
             sum = std::hint::black_box(sum ^ i);
         }
-        let used = CpuTime::of(pid)
-            .expect("this process has a stat file")
-            .since(&before);
+        let used = CpuTime::of(pid).expect("this process has a stat file").since(&before);
         assert!(used.nanos > 1_000_000, "{used:?}");
     }
 }

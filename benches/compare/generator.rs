@@ -68,10 +68,7 @@ impl Verb {
     fn encode(self, key: u32, out: &mut Vec<u8>) {
         let written = match self {
             Self::Get => write!(out, "*2\r\n$3\r\nGET\r\n$16\r\nkey:{key:012}\r\n"),
-            Self::Set => write!(
-                out,
-                "*3\r\n$3\r\nSET\r\n$16\r\nkey:{key:012}\r\n$3\r\nxyz\r\n"
-            ),
+            Self::Set => write!(out, "*3\r\n$3\r\nSET\r\n$16\r\nkey:{key:012}\r\n$3\r\nxyz\r\n"),
         };
         written.expect("writing to a Vec cannot fail");
     }
@@ -96,11 +93,7 @@ impl Pool {
         for _ in 0..requests {
             verb.encode(random_below(&mut state, keys), &mut bytes);
         }
-        Self {
-            verb,
-            bytes,
-            request_bytes,
-        }
+        Self { verb, bytes, request_bytes }
     }
 }
 
@@ -118,27 +111,16 @@ impl Ring {
             stream.set_write_timeout(Some(SILENCE_MAX))?;
             Ok(stream)
         };
-        let streams = (0..CONNECTIONS)
-            .map(|_| connect())
-            .collect::<Result<_, _>>()
-            .map_err(|e| format!("connecting to port {port}: {e}"))?;
+        let streams =
+            (0..CONNECTIONS).map(|_| connect()).collect::<Result<_, _>>().map_err(|e| format!("connecting to port {port}: {e}"))?;
         Ok(Self { streams })
     }
 
     /// Sends `requests` of `pool`, `depth` at a time on each connection, and returns how long all replies took.
     /// `requests` is a multiple of `depth`. Fails at the first reply that is not the expected one.
-    pub(crate) fn run(
-        &mut self,
-        pool: &Pool,
-        depth: u32,
-        requests: u32,
-    ) -> Result<Duration, String> {
+    pub(crate) fn run(&mut self, pool: &Pool, depth: u32, requests: u32) -> Result<Duration, String> {
         let batch_bytes = pool.request_bytes * depth as usize;
-        let mut batches = pool
-            .bytes
-            .chunks_exact(batch_bytes)
-            .cycle()
-            .take((requests / depth) as usize);
+        let mut batches = pool.bytes.chunks_exact(batch_bytes).cycle().take((requests / depth) as usize);
         let mut replies = vec![0; pool.verb.reply_bytes() * depth as usize];
         let started = Instant::now();
         let mut busy = 0;
@@ -180,9 +162,7 @@ pub(crate) fn fill(port: u16, keys: u32) -> Result<(), String> {
 }
 
 fn send(stream: &mut TcpStream, batch: &[u8]) -> Result<(), String> {
-    stream
-        .write_all(batch)
-        .map_err(|e| format!("sending requests: {e}"))
+    stream.write_all(batch).map_err(|e| format!("sending requests: {e}"))
 }
 
 /// Reads as many replies as `replies` has room for.
@@ -191,10 +171,7 @@ fn receive(stream: &mut TcpStream, verb: Verb, replies: &mut [u8]) -> Result<(),
     while filled < replies.len() {
         match stream.read(&mut replies[filled..]) {
             Ok(0) => {
-                return Err(wrong(
-                    "the server closed the connection",
-                    &replies[..filled],
-                ));
+                return Err(wrong("the server closed the connection", &replies[..filled]));
             }
             Ok(count) => filled += count,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -204,17 +181,11 @@ fn receive(stream: &mut TcpStream, verb: Verb, replies: &mut [u8]) -> Result<(),
                 return Err(wrong(&what, &replies[..filled]));
             }
             Err(error) => {
-                return Err(wrong(
-                    &format!("waiting for replies: {error}"),
-                    &replies[..filled],
-                ));
+                return Err(wrong(&format!("waiting for replies: {error}"), &replies[..filled]));
             }
         }
     }
-    if replies
-        .chunks_exact(verb.reply_bytes())
-        .all(|reply| verb.accepts(reply))
-    {
+    if replies.chunks_exact(verb.reply_bytes()).all(|reply| verb.accepts(reply)) {
         Ok(())
     } else {
         Err(wrong("an unexpected reply", replies))
@@ -223,11 +194,7 @@ fn receive(stream: &mut TcpStream, verb: Verb, replies: &mut [u8]) -> Result<(),
 
 fn wrong(what: &str, received: &[u8]) -> String {
     let shown = &received[..received.len().min(60)];
-    format!(
-        "{what}; received {} bytes, beginning with \"{}\"",
-        received.len(),
-        shown.escape_ascii()
-    )
+    format!("{what}; received {} bytes, beginning with \"{}\"", received.len(), shown.escape_ascii())
 }
 
 /// splitmix64, scaled to `0..limit`: fast, even, and the same on every machine.
@@ -253,11 +220,7 @@ mod tests {
             let mut seen = [false; 7];
             for request in &requests {
                 assert!(request.starts_with(b"*") && request.ends_with(b"\r\n"));
-                let key = request
-                    .iter()
-                    .position(|byte| *byte == b':')
-                    .expect("every key has a colon")
-                    + 1;
+                let key = request.iter().position(|byte| *byte == b':').expect("every key has a colon") + 1;
                 let number = std::str::from_utf8(&request[key..key + 12]).expect("digits");
                 seen[number.parse::<usize>().expect("a number")] = true;
             }

@@ -64,10 +64,7 @@ impl Load {
     /// The same load with fewer requests.
     pub(crate) fn warm_up(&self) -> Self {
         let batches = (self.requests / self.depth / WARM_UP_SHARE).max(1);
-        Self {
-            requests: batches * self.depth,
-            ..*self
-        }
+        Self { requests: batches * self.depth, ..*self }
     }
 
     /// What the CPU ratio of redlet to redis-server must not exceed, where that is laid down.
@@ -83,39 +80,21 @@ impl Load {
 
 impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} {} -P {}",
-            self.tool.name(),
-            self.verb.uppercase(),
-            self.depth
-        )
+        write!(f, "{} {} -P {}", self.tool.name(), self.verb.uppercase(), self.depth)
     }
 }
 
 /// Every load over `keys` keys, in the order of the table.
 pub(crate) fn all(keys: u32, quick: bool) -> Vec<Load> {
     let depths = match quick {
-        false => [
-            (PIPELINE_DEPTH, PIPELINED_REQUESTS),
-            (1, UNPIPELINED_REQUESTS),
-        ],
-        true => [
-            (PIPELINE_DEPTH, PIPELINED_REQUESTS_QUICK),
-            (1, UNPIPELINED_REQUESTS_QUICK),
-        ],
+        false => [(PIPELINE_DEPTH, PIPELINED_REQUESTS), (1, UNPIPELINED_REQUESTS)],
+        true => [(PIPELINE_DEPTH, PIPELINED_REQUESTS_QUICK), (1, UNPIPELINED_REQUESTS_QUICK)],
     };
     let mut loads = Vec::new();
     for tool in [Tool::Generator, Tool::RedisBenchmark] {
         for (depth, requests) in depths {
             for verb in [Verb::Get, Verb::Set] {
-                loads.push(Load {
-                    tool,
-                    verb,
-                    depth,
-                    keys,
-                    requests,
-                });
+                loads.push(Load { tool, verb, depth, keys, requests });
             }
         }
     }
@@ -130,10 +109,7 @@ pub(crate) struct Pools {
 
 impl Pools {
     pub(crate) fn encode(keys: u32) -> Self {
-        Self {
-            get: Pool::encode(Verb::Get, keys),
-            set: Pool::encode(Verb::Set, keys),
-        }
+        Self { get: Pool::encode(Verb::Get, keys), set: Pool::encode(Verb::Set, keys) }
     }
 
     fn of(&self, verb: Verb) -> &Pool {
@@ -193,67 +169,39 @@ fn measure_generator(load: &Load, server: &Server, pools: &Pools) -> Result<Samp
     let elapsed = ring.run(pools.of(load.verb), load.depth, load.requests)?;
     thread::sleep(SETTLE);
     let cpu = CpuTime::of(server.process.pid)?.since(&before);
-    Ok(Sample {
-        cpu,
-        requests: load.requests,
-        elapsed,
-    })
+    Ok(Sample { cpu, requests: load.requests, elapsed })
 }
 
 /// Its connecting and closing falls into the measurement: some 50 connections on hundreds of thousands of requests.
 fn measure_redis_benchmark(load: &Load, server: &Server) -> Result<Sample, String> {
     let mut command = Command::new("redis-benchmark");
-    command.args([
-        "-h",
-        "127.0.0.1",
-        "--csv",
-        "-d",
-        "3",
-        "-t",
-        load.verb.lowercase(),
-    ]);
-    for (flag, number) in [
-        ("-p", u32::from(server.port)),
-        ("-c", CONNECTIONS),
-        ("-n", load.requests),
-        ("-r", load.keys),
-        ("-P", load.depth),
-    ] {
+    command.args(["-h", "127.0.0.1", "--csv", "-d", "3", "-t", load.verb.lowercase()]);
+    for (flag, number) in
+        [("-p", u32::from(server.port)), ("-c", CONNECTIONS), ("-n", load.requests), ("-r", load.keys), ("-P", load.depth)]
+    {
         command.args([flag, &number.to_string()]);
     }
     // Its warnings about CONFIG are for its users; failures show in its exit status and output.
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
 
     let before = CpuTime::of(server.process.pid)?;
     let mut benchmark = Process::spawn(&mut command)?;
     let mut output = String::new();
     if let Some(stdout) = &mut benchmark.stdout {
-        stdout
-            .read_to_string(&mut output)
-            .map_err(|e| format!("reading redis-benchmark: {e}"))?;
+        stdout.read_to_string(&mut output).map_err(|e| format!("reading redis-benchmark: {e}"))?;
     }
     let status = benchmark.wait(BENCHMARK_EXIT_MAX)?;
     thread::sleep(SETTLE);
     let cpu = CpuTime::of(server.process.pid)?.since(&before);
 
     let rate = benchmark_rate(&output, load.verb).filter(|_| status.success());
-    let rate =
-        rate.ok_or_else(|| format!("redis-benchmark ended with {status} and printed {output:?}"))?;
-    Ok(Sample {
-        cpu,
-        requests: load.requests,
-        elapsed: Duration::from_secs_f64(f64::from(load.requests) / rate),
-    })
+    let rate = rate.ok_or_else(|| format!("redis-benchmark ended with {status} and printed {output:?}"))?;
+    Ok(Sample { cpu, requests: load.requests, elapsed: Duration::from_secs_f64(f64::from(load.requests) / rate) })
 }
 
 /// Requests per second, the second field of the line that begins with the command's name.
 fn benchmark_rate(csv: &str, verb: Verb) -> Option<f64> {
-    let line = csv
-        .lines()
-        .find_map(|line| line.strip_prefix(&format!("\"{}\",\"", verb.uppercase())))?;
+    let line = csv.lines().find_map(|line| line.strip_prefix(&format!("\"{}\",\"", verb.uppercase())))?;
     let rate: f64 = line.split('"').next()?.parse().ok()?;
     (rate > 0.0).then_some(rate)
 }
@@ -272,13 +220,7 @@ mod tests {
 
     #[test]
     fn musts_depend_on_depth_and_keys() {
-        let must = |keys, depth| {
-            Load {
-                keys,
-                ..all(keys, true)[usize::from(depth == 1) * 2]
-            }
-            .must()
-        };
+        let must = |keys, depth| Load { keys, ..all(keys, true)[usize::from(depth == 1) * 2] }.must();
         assert_eq!(must(100_000, 100), Some(0.28));
         assert_eq!(must(5_000_000, 100), Some(0.30));
         assert_eq!(must(70, 100), None);

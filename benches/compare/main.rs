@@ -62,8 +62,7 @@ fn run(options: &Options) -> Result<(), String> {
     clear_progress();
 
     let csv = directory.join("results.csv");
-    std::fs::write(&csv, report::csv(&measurements))
-        .map_err(|e| format!("{}: {e}", csv.display()))?;
+    std::fs::write(&csv, report::csv(&measurements)).map_err(|e| format!("{}: {e}", csv.display()))?;
     let names: Vec<&str> = recipes.iter().map(|recipe| recipe.name.as_str()).collect();
     println!("{environment}\n");
     println!("{}", report::table(&measurements, &names));
@@ -73,16 +72,8 @@ fn run(options: &Options) -> Result<(), String> {
 }
 
 /// All loads over one keyspace size, on servers that were started and filled for it.
-fn compare_at(
-    options: &Options,
-    recipes: &[Recipe],
-    keys: u32,
-    directory: &Path,
-) -> Result<Vec<Measurement>, String> {
-    let servers: Vec<Server> = recipes
-        .iter()
-        .map(|recipe| Server::start(recipe, directory))
-        .collect::<Result<_, _>>()?;
+fn compare_at(options: &Options, recipes: &[Recipe], keys: u32, directory: &Path) -> Result<Vec<Measurement>, String> {
+    let servers: Vec<Server> = recipes.iter().map(|recipe| Server::start(recipe, directory)).collect::<Result<_, _>>()?;
     for server in &servers {
         progress(&format!("{keys} keys: filling {}", server.name));
         generator::fill(server.port, keys).map_err(|e| format!("filling {}: {e}", server.name))?;
@@ -102,17 +93,9 @@ fn compare_at(
     for round in 1..=options.rounds {
         for load in &loads {
             for server in &servers {
-                progress(&format!(
-                    "{keys} keys: round {round} of {}: {load}: {}",
-                    options.rounds, server.name
-                ));
+                progress(&format!("{keys} keys: round {round} of {}: {load}: {}", options.rounds, server.name));
                 let sample = load::measure(load, server, &pools)?;
-                measurements.push(Measurement {
-                    load: *load,
-                    server: server.name.clone(),
-                    round,
-                    sample,
-                });
+                measurements.push(Measurement { load: *load, server: server.name.clone(), round, sample });
             }
         }
     }

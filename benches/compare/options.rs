@@ -59,10 +59,7 @@ pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Result<Parsed, S
             "--quick" => options.quick = true,
             "--rounds" => rounds = Some(positive(&word, &value()?)?),
             "--keys" => {
-                options.keys = value()?
-                    .split(',')
-                    .map(|n| positive(&word, n))
-                    .collect::<Result<_, _>>()?;
+                options.keys = value()?.split(',').map(|n| positive(&word, n)).collect::<Result<_, _>>()?;
             }
             "--threads" => options.threads = Some(positive(&word, &value()?)?),
             "--redlet" => options.redlet = Some(value()?.into()),
@@ -95,13 +92,10 @@ fn positive(option: &str, text: &str) -> Result<u32, String> {
 
 fn peer(text: &str) -> Result<Peer, String> {
     match text.split_once('=') {
-        Some((name, command)) if !name.is_empty() && command.contains("{port}") => Ok(Peer {
-            name: name.to_owned(),
-            command: command.to_owned(),
-        }),
-        _ => Err(format!(
-            "--peer takes NAME=COMMAND with {{port}} in the command, not {text}"
-        )),
+        Some((name, command)) if !name.is_empty() && command.contains("{port}") => {
+            Ok(Peer { name: name.to_owned(), command: command.to_owned() })
+        }
+        _ => Err(format!("--peer takes NAME=COMMAND with {{port}} in the command, not {text}")),
     }
 }
 
@@ -111,11 +105,7 @@ mod tests {
 
     #[track_caller]
     fn check(line: &str, expected: Result<Options, &str>) {
-        let actual = match parse(
-            line.split(' ')
-                .filter(|word| !word.is_empty())
-                .map(str::to_owned),
-        ) {
+        let actual = match parse(line.split(' ').filter(|word| !word.is_empty()).map(str::to_owned)) {
             Ok(Parsed::Run(options)) => Ok(options),
             Ok(Parsed::Help) => Err("help".to_owned()),
             Err(error) => Err(error),
@@ -125,46 +115,14 @@ mod tests {
 
     #[test]
     fn defaults_and_values() {
-        check(
-            "",
-            Ok(Options {
-                rounds: 5,
-                keys: vec![100_000],
-                ..Options::default()
-            }),
-        );
-        check(
-            "--quick",
-            Ok(Options {
-                quick: true,
-                rounds: 3,
-                keys: vec![100_000],
-                ..Options::default()
-            }),
-        );
+        check("", Ok(Options { rounds: 5, keys: vec![100_000], ..Options::default() }));
+        check("--quick", Ok(Options { quick: true, rounds: 3, keys: vec![100_000], ..Options::default() }));
         check(
             "--rounds 9 --keys 100,5000000 --threads 2 --quick",
-            Ok(Options {
-                quick: true,
-                rounds: 9,
-                keys: vec![100, 5_000_000],
-                threads: Some(2),
-                ..Options::default()
-            }),
+            Ok(Options { quick: true, rounds: 9, keys: vec![100, 5_000_000], threads: Some(2), ..Options::default() }),
         );
-        let peer = Peer {
-            name: "p".to_owned(),
-            command: "x=y:{port}".to_owned(),
-        };
-        check(
-            "--peer p=x=y:{port}",
-            Ok(Options {
-                rounds: 5,
-                keys: vec![100_000],
-                peers: vec![peer],
-                ..Options::default()
-            }),
-        );
+        let peer = Peer { name: "p".to_owned(), command: "x=y:{port}".to_owned() };
+        check("--peer p=x=y:{port}", Ok(Options { rounds: 5, keys: vec![100_000], peers: vec![peer], ..Options::default() }));
     }
 
     #[test]
@@ -173,18 +131,9 @@ mod tests {
         check("--rounds", Err("--rounds needs a value"));
         check("--rounds 0", Err("--rounds takes a positive number, not 0"));
         check("--keys 10,x", Err("--keys takes a positive number, not x"));
-        check(
-            "--peer p=x",
-            Err("--peer takes NAME=COMMAND with {port} in the command, not p=x"),
-        );
-        check(
-            "--peer redlet={port}",
-            Err("there is already a server named redlet"),
-        );
-        check(
-            "--peer a={port} --peer a={port}",
-            Err("there is already a server named a"),
-        );
+        check("--peer p=x", Err("--peer takes NAME=COMMAND with {port} in the command, not p=x"));
+        check("--peer redlet={port}", Err("there is already a server named redlet"));
+        check("--peer a={port} --peer a={port}", Err("there is already a server named a"));
         check("--fast", Err("unknown option --fast"));
     }
 }

@@ -13,19 +13,12 @@ use crate::syscalls::{Calls, Counted, MUST_CALLS_PER_REQUEST};
 
 /// The line that belongs above every result: date, processor, kernel, versions, and what was asked for.
 pub(crate) fn environment(options: &Options) -> Result<String, String> {
-    let processors =
-        fs::read_to_string("/proc/cpuinfo").map_err(|e| format!("/proc/cpuinfo: {e}"))?;
-    let model = processors
-        .lines()
-        .find_map(|line| line.strip_prefix("model name")?.split_once(": "));
-    let cores =
-        std::thread::available_parallelism().map_err(|e| format!("number of cores: {e}"))?;
-    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")
-        .map_err(|e| format!("kernel release: {e}"))?;
+    let processors = fs::read_to_string("/proc/cpuinfo").map_err(|e| format!("/proc/cpuinfo: {e}"))?;
+    let model = processors.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let cores = std::thread::available_parallelism().map_err(|e| format!("number of cores: {e}"))?;
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").map_err(|e| format!("kernel release: {e}"))?;
     let redis = first_line_of("redis-server", "--version")?;
-    let threads = options
-        .threads
-        .map_or_else(|| "its default".to_owned(), |threads| threads.to_string());
+    let threads = options.threads.map_or_else(|| "its default".to_owned(), |threads| threads.to_string());
     let binary = match &options.redlet {
         Some(path) => format!("redlet at {}", path.display()),
         None => format!("redlet {}", env!("CARGO_PKG_VERSION")),
@@ -43,15 +36,9 @@ pub(crate) fn environment(options: &Options) -> Result<String, String> {
 }
 
 fn first_line_of(program: &str, argument: &str) -> Result<String, String> {
-    let output = Command::new(program)
-        .arg(argument)
-        .output()
-        .map_err(|e| format!("{program} {argument}: {e}"))?;
+    let output = Command::new(program).arg(argument).output().map_err(|e| format!("{program} {argument}: {e}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
-    text.lines()
-        .next()
-        .map(str::to_owned)
-        .ok_or_else(|| format!("{program} {argument} printed nothing"))
+    text.lines().next().map(str::to_owned).ok_or_else(|| format!("{program} {argument} printed nothing"))
 }
 
 /// The table of all loads and servers, in Markdown.
@@ -63,13 +50,7 @@ pub(crate) fn table(measurements: &[Measurement], servers: &[&str]) -> String {
     for load in loads_of(measurements) {
         let redis = samples(measurements, &load, REDIS);
         for server in servers {
-            row(
-                &mut out,
-                &load,
-                server,
-                &samples(measurements, &load, server),
-                &redis,
-            );
+            row(&mut out, &load, server, &samples(measurements, &load, server), &redis);
         }
     }
     out
@@ -88,9 +69,7 @@ fn loads_of(measurements: &[Measurement]) -> Vec<Load> {
 
 /// The samples of one load on one server, by round.
 fn samples(measurements: &[Measurement], load: &Load, server: &str) -> Vec<Sample> {
-    let matching = measurements
-        .iter()
-        .filter(|m| m.load == *load && m.server == server);
+    let matching = measurements.iter().filter(|m| m.load == *load && m.server == server);
     matching.map(|m| m.sample).collect()
 }
 
@@ -103,9 +82,7 @@ fn row(out: &mut String, load: &Load, server: &str, ours: &[Sample], redis: &[Sa
     };
     let ratio = ratio(ours, redis).filter(|_| server != REDIS);
     let must = load.must().filter(|_| server == REDLET);
-    let coarse = ours
-        .iter()
-        .any(|sample| sample.cpu.source == crate::cpu::Source::Stat);
+    let coarse = ours.iter().any(|sample| sample.cpu.source == crate::cpu::Source::Stat);
     line(
         out,
         &[
@@ -124,16 +101,9 @@ fn row(out: &mut String, load: &Load, server: &str, ours: &[Sample], redis: &[Sa
 
 /// The ratio of the medians, between the smallest and the largest ratio within one round.
 fn ratio(ours: &[Sample], redis: &[Sample]) -> Option<Summary> {
-    let median =
-        |samples: &[Sample]| Summary::of(samples.iter().map(Sample::cpu_micros_per_request));
-    let by_round = ours
-        .iter()
-        .zip(redis)
-        .map(|(a, b)| a.cpu_micros_per_request() / b.cpu_micros_per_request());
-    Some(Summary {
-        median: median(ours)?.median / median(redis)?.median,
-        ..Summary::of(by_round)?
-    })
+    let median = |samples: &[Sample]| Summary::of(samples.iter().map(Sample::cpu_micros_per_request));
+    let by_round = ours.iter().zip(redis).map(|(a, b)| a.cpu_micros_per_request() / b.cpu_micros_per_request());
+    Some(Summary { median: median(ours)?.median / median(redis)?.median, ..Summary::of(by_round)? })
 }
 
 fn verdict(actual: Option<f64>, must: Option<f64>) -> &'static str {
@@ -151,29 +121,15 @@ pub(crate) fn syscall_table(counted: &[Counted]) -> String {
          | command | server | reads | writes | waits | others | total | must | holds |\n\
          |---|---|---:|---:|---:|---:|---:|---:|---|\n",
     );
-    for Counted {
-        server,
-        verb,
-        calls,
-    } in counted
-    {
+    for Counted { server, verb, calls } in counted {
         let must = Some(MUST_CALLS_PER_REQUEST).filter(|_| server == REDLET);
         let must_text = must.map_or_else(String::new, |must| format!("<= {must:.2}"));
         let cells = match calls {
-            Ok(calls) => [
-                calls.reads,
-                calls.writes,
-                calls.waits,
-                calls.others,
-                calls.total(),
-            ]
-            .map(|count| format!("{:.3}", Calls::per_request(count))),
+            Ok(calls) => [calls.reads, calls.writes, calls.waits, calls.others, calls.total()]
+                .map(|count| format!("{:.3}", Calls::per_request(count))),
             Err(reason) => ["", "", "", "", reason].map(str::to_owned),
         };
-        let total = calls
-            .as_ref()
-            .ok()
-            .map(|calls| Calls::per_request(calls.total()));
+        let total = calls.as_ref().ok().map(|calls| Calls::per_request(calls.total()));
         let mut row = vec![verb.uppercase(), server.as_str()];
         row.extend(cells.iter().map(String::as_str));
         row.extend([must_text.as_str(), verdict(total, must)]);
@@ -193,13 +149,7 @@ pub(crate) fn csv(measurements: &[Measurement]) -> String {
     let mut out = String::from(
         "tool,command,depth,keys,server,round,requests,cpu_ns,cpu_source,elapsed_ns,cpu_us_per_request,requests_per_second\n",
     );
-    for Measurement {
-        load,
-        server,
-        round,
-        sample,
-    } in measurements
-    {
+    for Measurement { load, server, round, sample } in measurements {
         writeln!(
             out,
             "{},{},{},{},{},{round},{},{},{},{},{:.4},{:.0}",
@@ -229,34 +179,15 @@ mod tests {
 
     fn measurement(server: &str, round: u32, nanos: u64) -> Measurement {
         let load = crate::load::all(100_000, true)[0];
-        let cpu = CpuUsed {
-            nanos,
-            source: Source::Schedstat,
-        };
-        let sample = Sample {
-            cpu,
-            requests: 1000,
-            elapsed: Duration::from_millis(1),
-        };
-        Measurement {
-            load,
-            server: server.to_owned(),
-            round,
-            sample,
-        }
+        let cpu = CpuUsed { nanos, source: Source::Schedstat };
+        let sample = Sample { cpu, requests: 1000, elapsed: Duration::from_millis(1) };
+        Measurement { load, server: server.to_owned(), round, sample }
     }
 
     #[test]
     fn the_ratio_is_that_of_the_medians() {
-        let figures = [
-            (REDLET, 1, 100_000),
-            (REDIS, 1, 500_000),
-            (REDLET, 2, 300_000),
-            (REDIS, 2, 900_000),
-        ];
-        let measurements: Vec<_> = figures
-            .map(|(server, round, nanos)| measurement(server, round, nanos))
-            .into();
+        let figures = [(REDLET, 1, 100_000), (REDIS, 1, 500_000), (REDLET, 2, 300_000), (REDIS, 2, 900_000)];
+        let measurements: Vec<_> = figures.map(|(server, round, nanos)| measurement(server, round, nanos)).into();
         let table = table(&measurements, &[REDLET, REDIS]);
         let rows: Vec<&str> = table.lines().skip(2).collect();
         let name = "| generator GET -P 100 | 100000";
@@ -264,9 +195,7 @@ mod tests {
         assert_eq!(
             rows,
             [
-                format!(
-                    "{name} | redlet | 0.200 (0.100–0.300) | {rate} | 0.20 | 0.286 (0.200–0.333) | <= 0.28 | NO |"
-                ),
+                format!("{name} | redlet | 0.200 (0.100–0.300) | {rate} | 0.20 | 0.286 (0.200–0.333) | <= 0.28 | NO |"),
                 format!("{name} | redis-server | 0.700 (0.500–0.900) | {rate} | 0.70 |  |  |  |"),
             ]
         );

@@ -41,27 +41,12 @@ enum How {
 
 /// redlet, redis-server and the peers, in the order they take turns.
 pub(crate) fn recipes(options: &Options) -> Vec<Recipe> {
-    let binary = options
-        .redlet
-        .clone()
-        .unwrap_or_else(redlet_beside_this_program);
+    let binary = options.redlet.clone().unwrap_or_else(redlet_beside_this_program);
     let mut recipes = vec![
-        Recipe {
-            name: REDLET.to_owned(),
-            how: How::Redlet {
-                binary,
-                threads: options.threads,
-            },
-        },
-        Recipe {
-            name: REDIS.to_owned(),
-            how: How::Redis,
-        },
+        Recipe { name: REDLET.to_owned(), how: How::Redlet { binary, threads: options.threads } },
+        Recipe { name: REDIS.to_owned(), how: How::Redis },
     ];
-    recipes.extend(options.peers.iter().map(|peer| Recipe {
-        name: peer.name.clone(),
-        how: How::Shell(peer.command.clone()),
-    }));
+    recipes.extend(options.peers.iter().map(|peer| Recipe { name: peer.name.clone(), how: How::Shell(peer.command.clone()) }));
     recipes
 }
 
@@ -99,18 +84,12 @@ fn start_logged(recipe: &Recipe, directory: &Path, log: &Path) -> Result<Server,
         Some(port) => port,
         None => await_some(&process, deadline, "no PORT= line", || printed_port(log))?,
     };
-    await_some(&process, deadline, "no answer to PING", || {
-        answers(port).then_some(())
-    })?;
+    await_some(&process, deadline, "no answer to PING", || answers(port).then_some(()))?;
     // A server that lost its port to another process ends, and the answer was not its own.
     if let Some(status) = process.exited()? {
         return Err(format!("ended with {status}"));
     }
-    Ok(Server {
-        name: recipe.name.clone(),
-        port,
-        process,
-    })
+    Ok(Server { name: recipe.name.clone(), port, process })
 }
 
 /// The command line, and the port unless the server is to choose it.
@@ -128,51 +107,27 @@ fn command(how: &How, directory: &Path) -> Result<(Command, Option<u16>), String
             let port = free_port()?;
             let mut command = Command::new("redis-server");
             // Nothing is saved, so that no fork and no file falls into a measurement.
-            command.args([
-                "--bind",
-                "127.0.0.1",
-                "--save",
-                "",
-                "--appendonly",
-                "no",
-                "--daemonize",
-                "no",
-            ]);
-            command
-                .args(["--port", &port.to_string()])
-                .arg("--dir")
-                .arg(directory);
+            command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--daemonize", "no"]);
+            command.args(["--port", &port.to_string()]).arg("--dir").arg(directory);
             Ok((command, Some(port)))
         }
         How::Shell(text) => {
             let port = free_port()?;
             let mut command = Command::new("sh");
             // exec, so that the process that is measured and ended is the server and not the shell.
-            command.arg("-c").arg(format!(
-                "exec {}",
-                text.replace("{port}", &port.to_string())
-            ));
+            command.arg("-c").arg(format!("exec {}", text.replace("{port}", &port.to_string())));
             Ok((command, Some(port)))
         }
     }
 }
 
 fn free_port() -> Result<u16, String> {
-    let listener =
-        TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|e| format!("no free port: {e}"))?;
-    Ok(listener
-        .local_addr()
-        .map_err(|e| format!("no free port: {e}"))?
-        .port())
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|e| format!("no free port: {e}"))?;
+    Ok(listener.local_addr().map_err(|e| format!("no free port: {e}"))?.port())
 }
 
 /// Asks `what` until it has an answer, the process ends or the time is up.
-fn await_some<T>(
-    process: &Process,
-    deadline: Instant,
-    missing: &str,
-    mut what: impl FnMut() -> Option<T>,
-) -> Result<T, String> {
+fn await_some<T>(process: &Process, deadline: Instant, missing: &str, mut what: impl FnMut() -> Option<T>) -> Result<T, String> {
     loop {
         if let Some(found) = what() {
             return Ok(found);
@@ -191,9 +146,7 @@ fn await_some<T>(
 fn printed_port(log: &Path) -> Option<u16> {
     let text = fs::read_to_string(log).ok()?;
     let (complete, _) = text.rsplit_once('\n')?;
-    complete
-        .lines()
-        .find_map(|line| line.strip_prefix(PORT_PREFIX)?.trim().parse().ok())
+    complete.lines().find_map(|line| line.strip_prefix(PORT_PREFIX)?.trim().parse().ok())
 }
 
 /// Whether a server on `port` answers a PING.

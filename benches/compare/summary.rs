@@ -18,11 +18,7 @@ impl Summary {
         let (min, max) = (*sorted.first()?, *sorted.last()?);
         let upper = sorted.len() / 2;
         let lower = (sorted.len() - 1) / 2;
-        Some(Self {
-            median: (sorted[lower] + sorted[upper]) / 2.0,
-            min,
-            max,
-        })
+        Some(Self { median: (sorted[lower] + sorted[upper]) / 2.0, min, max })
     }
 }
 
@@ -30,11 +26,7 @@ impl Summary {
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = f.precision().unwrap_or(2);
-        write!(
-            f,
-            "{:.digits$} ({:.digits$}–{:.digits$})",
-            self.median, self.min, self.max
-        )
+        write!(f, "{:.digits$} ({:.digits$}–{:.digits$})", self.median, self.min, self.max)
     }
 }
 

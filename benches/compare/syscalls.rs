@@ -45,10 +45,7 @@ impl Calls {
         self.reads + self.writes + self.waits + self.others
     }
 
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a count of calls stays far below 2^52"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "a count of calls stays far below 2^52")]
     pub(crate) fn per_request(calls: u64) -> f64 {
         calls as f64 / f64::from(REQUESTS)
     }
@@ -60,20 +57,12 @@ pub(crate) fn measure_all(recipes: &[Recipe], directory: &Path) -> Result<Vec<Co
     for verb in [Verb::Get, Verb::Set] {
         let pool = Pool::encode(verb, KEYS);
         for recipe in recipes {
-            crate::progress(&format!(
-                "system calls: {} {}",
-                recipe.name,
-                verb.uppercase()
-            ));
+            crate::progress(&format!("system calls: {} {}", recipe.name, verb.uppercase()));
             // A server of its own: it is ended to make strace write its summary.
             let server = Server::start(recipe, directory)?;
             fill(server.port, KEYS).map_err(|e| format!("filling {}: {e}", recipe.name))?;
             let calls = count(server, &pool, directory);
-            all.push(Counted {
-                server: recipe.name.clone(),
-                verb,
-                calls,
-            });
+            all.push(Counted { server: recipe.name.clone(), verb, calls });
         }
     }
     Ok(all)
@@ -86,16 +75,8 @@ fn count(server: Server, pool: &Pool, directory: &Path) -> Result<Calls, String>
     let mut ring = Ring::connect(server.port)?;
     let pid = server.process.pid;
     let mut command = Command::new("strace");
-    command
-        .args(["-c", "-f", "-p", &pid.to_string()])
-        .arg("-o")
-        .arg(&summary);
-    let strace = Process::spawn(
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(errors),
-    )?;
+    command.args(["-c", "-f", "-p", &pid.to_string()]).arg("-o").arg(&summary);
+    let strace = Process::spawn(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors))?;
     await_attached(&strace, pid)?;
     ring.run(pool, 1, REQUESTS)?;
     drop(server);
@@ -103,10 +84,7 @@ fn count(server: Server, pool: &Pool, directory: &Path) -> Result<Calls, String>
     let text = fs::read_to_string(&summary).map_err(|e| format!("{}: {e}", summary.display()))?;
     let calls = parse(&text);
     if calls.reads < u64::from(REQUESTS / CONNECTIONS) {
-        return Err(format!(
-            "strace counted {} reads for {REQUESTS} requests",
-            calls.reads
-        ));
+        return Err(format!("strace counted {} reads for {REQUESTS} requests", calls.reads));
     }
     Ok(calls)
 }
@@ -129,11 +107,8 @@ fn await_attached(strace: &Process, pid: u32) -> Result<(), String> {
 fn all_traced(pid: u32) -> Result<bool, String> {
     let failed = |e: std::io::Error| format!("/proc/{pid}/task: {e}");
     for task in fs::read_dir(format!("/proc/{pid}/task")).map_err(failed)? {
-        let status =
-            fs::read_to_string(task.map_err(failed)?.path().join("status")).map_err(failed)?;
-        let tracer = status
-            .lines()
-            .find_map(|line| line.strip_prefix("TracerPid:"));
+        let status = fs::read_to_string(task.map_err(failed)?.path().join("status")).map_err(failed)?;
+        let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
         if tracer.is_none_or(|tracer| tracer.trim() == "0") {
             return Ok(false);
         }
@@ -146,18 +121,14 @@ fn parse(summary: &str) -> Calls {
     let mut calls = Calls::default();
     for line in summary.lines() {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-        let (Some(count), Some(name)) = (
-            fields.get(3).and_then(|field| field.parse::<u64>().ok()),
-            fields.last(),
-        ) else {
+        let (Some(count), Some(name)) = (fields.get(3).and_then(|field| field.parse::<u64>().ok()), fields.last()) else {
             continue;
         };
         match *name {
             "total" => {}
             "read" | "readv" | "recvfrom" | "recvmsg" => calls.reads += count,
             "write" | "writev" | "sendto" | "sendmsg" => calls.writes += count,
-            "epoll_wait" | "epoll_pwait" | "epoll_pwait2" | "poll" | "ppoll" | "select"
-            | "pselect6" => {
+            "epoll_wait" | "epoll_pwait" | "epoll_pwait2" | "poll" | "ppoll" | "select" | "pselect6" => {
                 calls.waits += count;
             }
             _ => calls.others += count,
@@ -183,15 +154,7 @@ mod tests {
 100.00    1.000000          24     41430       430 total
 ";
         let calls = parse(summary);
-        assert_eq!(
-            calls,
-            Calls {
-                reads: 20_400,
-                writes: 20_000,
-                waits: 1000,
-                others: 30
-            }
-        );
+        assert_eq!(calls, Calls { reads: 20_400, writes: 20_000, waits: 1000, others: 30 });
         assert_eq!(calls.total(), 41_430);
     }
 }

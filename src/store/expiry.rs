@@ -89,7 +89,7 @@ pub(super) fn count_use(entry: &Entry, now: UnixMillis) {
     let odds = counter.saturating_sub(LFU_START) * LFU_LOG_FACTOR + 1;
     // The key's own address and counter are random enough to thin out the increments.
     let dice = (entry.access().wrapping_mul(0x9e37_79b9) ^ access_seconds(now).wrapping_mul(0x85eb_ca6b)) >> 8;
-    let counter = if counter < 255 && dice % odds == 0 { counter + 1 } else { counter };
+    let counter = if counter < 255 && dice.is_multiple_of(odds) { counter + 1 } else { counter };
     entry.set_access(minutes(now) << 8 | counter);
 }
 

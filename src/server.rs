@@ -1,0 +1,304 @@
+//! Listening, accepting under the connection cap, sweeping, and the graceful end.
+
+use std::future::Future;
+use std::io::{self, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::time::{sleep, timeout};
+
+use crate::clients::Client;
+use crate::clock::UnixMillis;
+use crate::config::Config;
+use crate::conversation::Conversation;
+use crate::error::Error;
+use crate::session::Session;
+use crate::shared::Shared;
+use crate::socket::Connection;
+use crate::store::Sweep;
+use crate::workers::Workers;
+
+/// Connections that may wait to be accepted: Redis's `tcp-backlog`.
+const BACKLOG: i32 = 511;
+/// How often the sweeper looks for keys that have expired, and housekeeping for idle connections.
+const TICK: Duration = Duration::from_millis(100);
+/// How long the sweeper may hold up one thread at a time.
+const SWEEP_SLICE: Duration = Duration::from_micros(500);
+/// How long a stopping server waits for its connections to be answered.
+const STOP_WAIT: Duration = Duration::from_secs(2);
+
+/// A server that listens but does not accept yet.
+pub(crate) struct Bound {
+    pub(crate) shared: Arc<Shared>,
+    tcp: Vec<TcpListener>,
+    unix: Option<UnixListener>,
+}
+
+impl Bound {
+    /// Listens on all that `config` says. Needs a tokio runtime around it.
+    pub(crate) fn new(config: Config) -> Result<Self, Error> {
+        let tcp = match config.port {
+            Some(port) => listen_on_all(&config.bind, port)?,
+            None => Vec::new(),
+        };
+        let unix = match &config.unixsocket {
+            Some(path) => Some(listen_on_path(path).map_err(|source| Error::UnixSocket { path: path.clone(), source })?),
+            None => None,
+        };
+        if tcp.is_empty() && unix.is_none() {
+            return Err(Error::NothingToListenOn);
+        }
+        Self::with_listeners(config, tcp, unix)
+    }
+
+    /// Takes listeners that the caller has made.
+    pub(crate) fn with_listeners(config: Config, tcp: Vec<TcpListener>, unix: Option<UnixListener>) -> Result<Self, Error> {
+        let shared = Arc::new(Shared::new(config)?);
+        if let Some(addr) = tcp.first().and_then(|listener| listener.local_addr().ok()) {
+            shared.addr.get_or_init(|| addr);
+        }
+        Ok(Self { shared, tcp, unix })
+    }
+
+    /// Serves until `shutdown` is done or a client says SHUTDOWN, then answers what is in.
+    pub(crate) async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
+        let Self { shared, tcp, unix } = self;
+        let workers = Arc::new(Workers::start(&shared).map_err(Error::Thread)?);
+        let accepting: Vec<_> = tcp
+            .into_iter()
+            .map(|listener| tokio::spawn(accept_tcp(listener, Arc::clone(&shared), Arc::clone(&workers))))
+            .chain(unix.map(|listener| tokio::spawn(accept_unix(listener, Arc::clone(&shared), Arc::clone(&workers)))))
+            .chain([tokio::spawn(sweep(Arc::clone(&shared)))])
+            .collect();
+        tokio::select! {
+            () = shutdown => {}
+            () = stopped(&shared) => {}
+        }
+        shared.stop();
+        for task in accepting {
+            task.abort();
+            // It was aborted, which is what its result tells.
+            let _aborted = task.await;
+        }
+        // A connection that does not end in time is ended with its worker.
+        let _late = timeout(STOP_WAIT, drained(&shared)).await;
+        if let Some(path) = &shared.config.unixsocket {
+            // Somebody may have removed it already.
+            let _gone = std::fs::remove_file(path);
+        }
+        // Joining the threads must not hold up the caller's event loop.
+        let _joined = tokio::task::spawn_blocking(move || drop(workers)).await;
+        Ok(())
+    }
+}
+
+async fn stopped(shared: &Shared) {
+    std::future::poll_fn(|cx| {
+        shared.on_stop(cx.waker());
+        if shared.is_stopping() { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+}
+
+async fn drained(shared: &Shared) {
+    while !shared.clients.is_empty() {
+        sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// Listens on every address of `bind`. With port 0 all of them share the port that the first one got.
+fn listen_on_all(bind: &[IpAddr], port: u16) -> Result<Vec<TcpListener>, Error> {
+    let mut listeners: Vec<TcpListener> = Vec::new();
+    let mut missing = None;
+    let mut port = port;
+    for &ip in bind {
+        let addr = SocketAddr::new(ip, port);
+        match listen(addr) {
+            Ok(listener) => {
+                port = listener.local_addr().map_or(port, |addr| addr.port());
+                listeners.push(listener);
+            }
+            // A machine without IPv6 has no ::1; the other addresses will do.
+            Err(source) if source.kind() == io::ErrorKind::AddrNotAvailable || source.raw_os_error() == Some(EAFNOSUPPORT) => {
+                missing = Some(Error::Bind { addr, source });
+            }
+            Err(source) => return Err(Error::Bind { addr, source }),
+        }
+    }
+    match missing {
+        Some(error) if listeners.is_empty() => Err(error),
+        _ => Ok(listeners),
+    }
+}
+
+/// "Address family not supported", which `std` has no name for.
+const EAFNOSUPPORT: i32 = 97;
+
+fn listen(addr: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(addr), Type::STREAM, None)?;
+    socket.set_reuse_address(true)?;
+    if addr.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    socket.set_nonblocking(true)?;
+    socket.bind(&addr.into())?;
+    socket.listen(BACKLOG)?;
+    TcpListener::from_std(socket.into())
+}
+
+/// Listens on a Unix socket. A socket file that nobody listens on is left from an earlier server and is replaced.
+fn listen_on_path(path: &Path) -> io::Result<UnixListener> {
+    match UnixListener::bind(path) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            if std::os::unix::net::UnixStream::connect(path).is_ok() {
+                return Err(error);
+            }
+            std::fs::remove_file(path)?;
+            UnixListener::bind(path)
+        }
+        listening => listening,
+    }
+}
+
+async fn accept_tcp(listener: TcpListener, shared: Arc<Shared>, workers: Arc<Workers>) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, addr)) => {
+                if let Err(error) = admit_tcp(stream, addr, &shared, &workers) {
+                    shared.log.warning(&format!("a connection from {addr} could not be served: {error}"));
+                }
+            }
+            Err(error) => accept_failed(&shared, &error).await,
+        }
+    }
+}
+
+async fn accept_unix(listener: UnixListener, shared: Arc<Shared>, workers: Arc<Workers>) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                if let Err(error) = admit_unix(stream, &shared, &workers) {
+                    shared.log.warning(&format!("a connection through the Unix socket could not be served: {error}"));
+                }
+            }
+            Err(error) => accept_failed(&shared, &error).await,
+        }
+    }
+}
+
+/// Out of descriptors, or the peer left early. The former ends when others leave, so there is no use in trying at once.
+async fn accept_failed(shared: &Shared, error: &io::Error) {
+    shared.log.warning(&format!("a connection could not be accepted: {error}"));
+    sleep(TICK).await;
+}
+
+fn admit_tcp(stream: TcpStream, addr: SocketAddr, shared: &Arc<Shared>, workers: &Workers) -> io::Result<()> {
+    let laddr = stream.local_addr()?.to_string();
+    stream.set_nodelay(true)?;
+    let seconds = shared.settings.keepalive_seconds.load(Ordering::Relaxed);
+    if seconds > 0 {
+        let interval = Duration::from_secs((seconds / 3).max(1));
+        let keepalive = TcpKeepalive::new().with_time(Duration::from_secs(seconds)).with_interval(interval).with_retries(3);
+        SockRef::from(&stream).set_tcp_keepalive(&keepalive)?;
+    }
+    let mut stream = stream.into_std()?;
+    if let Some(conversation) = admit(&mut stream, addr.to_string(), laddr, 0, shared) {
+        spawn(conversation, shared, workers, move || TcpStream::from_std(stream));
+    }
+    Ok(())
+}
+
+fn admit_unix(stream: UnixStream, shared: &Arc<Shared>, workers: &Workers) -> io::Result<()> {
+    let path = shared.config.unixsocket.as_deref().map_or_else(String::new, |path| path.display().to_string());
+    let addr = format!("{path}:0");
+    let mut stream = stream.into_std()?;
+    if let Some(conversation) = admit(&mut stream, addr.clone(), addr, Client::UNIX_SOCKET, shared) {
+        spawn(conversation, shared, workers, move || UnixStream::from_std(stream));
+    }
+    Ok(())
+}
+
+/// Begins a conversation, unless there are too many: then the peer is told so.
+fn admit(stream: &mut impl Write, addr: String, laddr: String, flags: u32, shared: &Shared) -> Option<Conversation> {
+    if shared.clients.len() as u64 >= shared.settings.maxclients.load(Ordering::Relaxed) {
+        shared.stats.refused.fetch_add(1, Ordering::Relaxed);
+        // A peer that is already gone needs no telling.
+        let _told = stream.write(b"-ERR max number of clients reached\r\n");
+        return None;
+    }
+    shared.stats.connections.fetch_add(1, Ordering::Relaxed);
+    let client = shared.clients.add(addr, laddr, flags, shared.clock.now());
+    Some(Conversation::new(Session::new(client, !shared.settings.password_required())))
+}
+
+/// Serves a connection on the worker thread whose turn it is. `open` makes it known to that thread's event loop.
+fn spawn<S>(
+    conversation: Conversation,
+    shared: &Arc<Shared>,
+    workers: &Workers,
+    open: impl FnOnce() -> io::Result<S> + Send + 'static,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let shared = Arc::clone(shared);
+    workers.spawn(|lent| async move {
+        match open() {
+            Ok(stream) => Connection::new(stream, conversation, shared, lent).serve().await,
+            Err(error) => {
+                shared.clients.remove(&conversation.session().client);
+                shared.log.warning(&format!("a connection could not be served: {error}"));
+            }
+        }
+    });
+}
+
+/// Reclaims what has expired, and closes connections that have been idle for too long.
+async fn sweep(shared: Arc<Shared>) {
+    loop {
+        sleep(TICK).await;
+        close_idle(&shared);
+        if !shared.settings.active_expire.load(Ordering::Relaxed) {
+            continue;
+        }
+        let mut sweeps = vec![Sweep::default(); shared.config.databases];
+        while !sweep_slice(&shared, &mut sweeps) {
+            // Others come first, on this thread as well.
+            sleep(SWEEP_SLICE).await;
+        }
+    }
+}
+
+/// Sweeps for one slice of time. Whether every database is done.
+fn sweep_slice(shared: &Shared, sweeps: &mut [Sweep]) -> bool {
+    let begun = Instant::now();
+    let now = shared.clock.now();
+    let databases = shared.store.enter();
+    for (index, db) in databases.used() {
+        if !db.sweep(&mut sweeps[index], now, || begun.elapsed() < SWEEP_SLICE) {
+            return false;
+        }
+    }
+    true
+}
+
+/// Closes connections that have been silent for longer than `timeout`. Those that wait or watch are meant to be silent.
+fn close_idle(shared: &Shared) {
+    let seconds = shared.settings.timeout_seconds.load(Ordering::Relaxed);
+    if seconds == 0 {
+        return;
+    }
+    let now = shared.clock.now();
+    for client in shared.clients.all() {
+        let active = UnixMillis(client.active.load(Ordering::Relaxed));
+        if now.millis_since(active) > seconds * 1000 && !client.has(Client::BLOCKED) && !client.has(Client::MONITOR) {
+            client.kill();
+        }
+    }
+}
