@@ -31,7 +31,7 @@ pub struct Worker {
 /// A request of the batch, in terms of the batch's buffers.
 #[derive(Clone, Copy, Debug)]
 struct Parsing {
-    /// Its first and last byte in the input.
+    /// Its first byte in the input, and the byte behind its last.
     start: usize,
     end: usize,
     /// Its arguments in the batch's list.

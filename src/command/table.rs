@@ -29,8 +29,8 @@ pub struct Table {
     commands: Vec<Command>,
     /// Commands and subcommands together.
     len: usize,
-    /// Open addressing by folded name: places in `commands`, one up, 0 for none.
-    slots: Box<[u16]>,
+    /// Open addressing by folded name: places in `commands`, under a name that none has where there is none.
+    slots: Box<[(u128, u16)]>,
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(&super::GROUPS.concat()));
@@ -42,19 +42,21 @@ pub fn table() -> &'static Table {
 }
 
 const SLOTS: usize = 1024;
+/// Folds from no name, since names hold no capital letters once folded.
+const NO_NAME: u128 = b'A' as u128;
 
 impl Table {
     fn new(specs: &[&'static Spec]) -> Self {
         let mut len = 0;
         let commands: Vec<_> = specs.iter().map(|spec| Command::new(spec, None, &mut len)).collect();
-        let mut slots = vec![0; SLOTS].into_boxed_slice();
+        let mut slots = vec![(NO_NAME, 0); SLOTS].into_boxed_slice();
         for (index, command) in commands.iter().enumerate() {
             let folded = fold(command.spec.name.as_bytes()).expect("a command's name is at most 16 bytes long");
             let mut slot = slot_of(folded);
-            while slots[slot] != 0 {
+            while slots[slot].0 != NO_NAME {
                 slot = (slot + 1) % SLOTS;
             }
-            slots[slot] = u16::try_from(index + 1).expect("there are fewer commands than slots");
+            slots[slot] = (folded, u16::try_from(index).expect("there are fewer commands than slots"));
         }
         Self { commands, len, slots }
     }
@@ -65,12 +67,11 @@ impl Table {
         let folded = fold(name)?;
         let mut slot = slot_of(folded);
         loop {
-            let index = usize::from(self.slots[slot]).checked_sub(1)?;
-            let command = &self.commands[index];
-            if fold(command.spec.name.as_bytes()) == Some(folded) {
-                return Some(command);
+            match self.slots[slot % SLOTS] {
+                (name, index) if name == folded => return self.commands.get(usize::from(index)),
+                (NO_NAME, _) => return None,
+                _ => slot += 1,
             }
-            slot = (slot + 1) % SLOTS;
         }
     }
 
@@ -148,9 +149,20 @@ fn first_key(syntax: &[Arg], mut position: usize) -> Option<usize> {
 /// A name in lower case as a number; `None` when it is longer than any command's.
 #[inline]
 fn fold(name: &[u8]) -> Option<u128> {
-    let mut bytes = [0_u8; 16];
-    bytes.get_mut(..name.len())?.copy_from_slice(name);
-    let mut folded = u128::from_le_bytes(bytes);
+    let mut folded = match name.len() {
+        // Nearly every name has three to eight letters: two overlapping loads instead of a copy of unknown length.
+        len @ 4..=8 => {
+            let low = u32::from_le_bytes(*name.first_chunk()?);
+            let high = u32::from_le_bytes(*name.last_chunk()?);
+            u128::from(u64::from(low) | u64::from(high) << ((len - 4) * 8))
+        }
+        3 => u128::from(u32::from_le_bytes([name[0], name[1], name[2], 0])),
+        len => {
+            let mut bytes = [0_u8; 16];
+            bytes.get_mut(..len)?.copy_from_slice(name);
+            u128::from_le_bytes(bytes)
+        }
+    };
     // Sets bit 5 of each byte between A and Z, all sixteen at once: 0x80 marks those that are at least A and those beyond Z.
     const ONES: u128 = u128::from_le_bytes([1; 16]);
     let low = folded & (ONES * 0x7f);

@@ -209,17 +209,20 @@ impl Parser {
     #[inline]
     fn header(&mut self, input: &[u8], bad: ProtocolError, big: ProtocolError) -> Result<Option<i64>, ProtocolError> {
         // Nearly every header is one to three digits that are all there.
-        let mut value = 0_i64;
-        for (i, &byte) in input.iter().enumerate().skip(self.at + 1).take(4) {
-            match byte {
-                b'0'..=b'9' if value != 0 || i == self.at + 1 => value = value * 10 + i64::from(byte - b'0'),
-                b'\r' if i > self.at + 1 && input.get(i + 1) == Some(&b'\n') => {
-                    self.at = i + 2;
-                    return Ok(Some(value));
-                }
-                _ => break,
-            }
-        }
+        let digit = |byte: u8| i64::from(byte - b'0');
+        let (value, len) = match *input.get(self.at + 1..).unwrap_or_default() {
+            [a @ b'0'..=b'9', b'\r', b'\n', ..] => (digit(a), 4),
+            [a @ b'1'..=b'9', b @ b'0'..=b'9', b'\r', b'\n', ..] => (digit(a) * 10 + digit(b), 5),
+            [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', b'\r', b'\n', ..] => (digit(a) * 100 + digit(b) * 10 + digit(c), 6),
+            _ => return self.long_header(input, bad, big),
+        };
+        self.at += len;
+        Ok(Some(value))
+    }
+
+    /// A header of more digits, of none, or one that has not arrived in full.
+    #[cold]
+    fn long_header(&mut self, input: &[u8], bad: ProtocolError, big: ProtocolError) -> Result<Option<i64>, ProtocolError> {
         let Some(end) = self.line_end(input, big)? else {
             return Ok(None);
         };
