@@ -12,6 +12,17 @@ pub enum Protocol {
     Resp3,
 }
 
+/// The numbers below 100 in two digits.
+static TWO_DIGITS: [[u8; 2]; 100] = {
+    let mut digits = [[0; 2]; 100];
+    let mut n = 0_u8;
+    while n < 100 {
+        digits[n as usize] = [b'0' + n / 10, b'0' + n % 10];
+        n += 1;
+    }
+    digits
+};
+
 /// Appends replies to the output of a batch.
 #[derive(Debug)]
 pub struct Reply<'a> {
@@ -78,6 +89,9 @@ impl<'a> Reply<'a> {
     /// A bulk string.
     pub fn bulk(&mut self, bytes: impl AsRef<[u8]>) {
         let bytes = bytes.as_ref();
+        /// Room for the header, and for the two line ends.
+        const AROUND: usize = 32;
+        self.out.reserve(bytes.len() + AROUND);
         self.header(b'$', bytes.len());
         self.line(bytes);
     }
@@ -187,6 +201,16 @@ impl<'a> Reply<'a> {
 
     #[inline]
     fn header(&mut self, kind: u8, len: usize) {
+        // Nearly every length has one or two digits.
+        if let Some(tens) = TWO_DIGITS.get(len) {
+            let [ten, one] = *tens;
+            if len < 10 {
+                self.out.extend_from_slice(&[kind, one, b'\r', b'\n']);
+            } else {
+                self.out.extend_from_slice(&[kind, ten, one, b'\r', b'\n']);
+            }
+            return;
+        }
         self.out.push(kind);
         push_u64(self.out, len as u64);
         self.out.extend_from_slice(b"\r\n");

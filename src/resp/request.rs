@@ -14,10 +14,11 @@ pub struct Arg {
 }
 
 impl Arg {
+    #[expect(clippy::cast_possible_truncation, reason = "asserted below, and what an argument lies in is bounded")]
     pub(super) fn new(start: usize, len: usize) -> Self {
-        // A query buffer never exceeds `client-query-buffer-limit`, which is capped at u32::MAX.
-        let cap = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        Self { start: cap(start), len: cap(len) }
+        // A query buffer never exceeds `client-query-buffer-limit`, which is capped below 4 GiB.
+        debug_assert!(u32::try_from(start).is_ok() && u32::try_from(len).is_ok());
+        Self { start: start as u32, len: len as u32 }
     }
 }
 
@@ -47,7 +48,7 @@ impl<'a> Argv<'a> {
     /// The argument at `index`; `None` past the end.
     pub fn get(&self, index: usize) -> Option<&'a [u8]> {
         let arg = self.args.get(index)?;
-        self.bytes.get(arg.start as usize..)?.get(..arg.len as usize)
+        Some(&self.bytes[arg.start as usize..arg.start as usize + arg.len as usize])
     }
 
     /// All arguments in order.
@@ -163,12 +164,13 @@ impl Parser {
                 },
             };
             let end = self.at + len as usize;
-            let Some(terminator) = input.get(end..end + 2) else {
-                self.body_due = Some(len);
-                return Ok(Parsed::Incomplete);
-            };
-            if terminator != b"\r\n" {
-                return Err(ProtocolError::BulkTerminator);
+            match *input.get(end..).unwrap_or_default() {
+                [b'\r', b'\n', ..] => {}
+                [] | [_] => {
+                    self.body_due = Some(len);
+                    return Ok(Parsed::Incomplete);
+                }
+                _ => return Err(ProtocolError::BulkTerminator),
             }
             args.push(Arg::new(self.at, len as usize));
             self.at = end + 2;
