@@ -93,8 +93,10 @@ impl Bound {
             // Somebody may have removed it already.
             let _gone = std::fs::remove_file(path);
         }
-        // Joining the threads must not hold up the caller's event loop.
-        let _joined = tokio::task::spawn_blocking(move || drop(workers)).await;
+        // Ending the threads must not hold up the caller's event loop. The accepting tasks are gone, and with them their share.
+        if let Some(mut workers) = Arc::into_inner(workers) {
+            let _ended = tokio::task::spawn_blocking(move || workers.end()).await;
+        }
         Ok(())
     }
 }
@@ -248,9 +250,9 @@ fn spawn<S>(
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let shared = Arc::clone(shared);
-    workers.spawn(|lent| async move {
+    workers.spawn(|lents| async move {
         match open() {
-            Ok(stream) => Connection::new(stream, conversation, shared, lent).serve().await,
+            Ok(stream) => Connection::new(stream, conversation, shared, lents).serve().await,
             Err(error) => {
                 shared.clients.remove(&conversation.session().client);
                 shared.log.warning(&format!("a connection could not be served: {error}"));

@@ -10,7 +10,6 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::time::{Sleep, sleep};
 
@@ -18,8 +17,9 @@ use crate::clock::UnixMillis;
 use crate::config::READ_BUFFER_BYTES;
 use crate::conversation::{Conversation, Fed, Then, Worker};
 use crate::shared::Shared;
+use crate::workers::Lents;
 
-/// What one worker thread lends to its connections, one at a time. The lock is never contended and never held across an await.
+/// What one worker thread lends to its connections, one at a time. Never held across an await.
 #[derive(Debug)]
 pub(crate) struct Lent {
     worker: Worker,
@@ -45,7 +45,7 @@ pub(crate) struct Connection<S> {
     stream: S,
     conversation: Conversation,
     shared: Arc<Shared>,
-    lent: Arc<Mutex<Lent>>,
+    lents: Arc<Lents>,
     /// Part of a request, or requests that wait for their turn.
     input: Vec<u8>,
     /// Replies that the peer has not taken.
@@ -54,8 +54,8 @@ pub(crate) struct Connection<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
-    pub(crate) fn new(stream: S, conversation: Conversation, shared: Arc<Shared>, lent: Arc<Mutex<Lent>>) -> Self {
-        Self { stream, conversation, shared, lent, input: Vec::new(), output: Vec::new(), grace: None }
+    pub(crate) fn new(stream: S, conversation: Conversation, shared: Arc<Shared>, lents: Arc<Lents>) -> Self {
+        Self { stream, conversation, shared, lents, input: Vec::new(), output: Vec::new(), grace: None }
     }
 
     /// Serves the connection until one side ends it.
@@ -86,8 +86,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             return Poll::Ready(Ok(Then::Close));
         }
         if self.input.is_empty() {
-            let lent = Arc::clone(&self.lent);
-            let mut lent = lent.lock();
+            let lents = Arc::clone(&self.lents);
+            let mut lent = lents.mine();
             let Lent { worker, input, output } = &mut *lent;
             input.clear();
             match pin!(self.stream.read_buf(input)).poll(cx)? {
@@ -138,7 +138,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         // Memory follows what has come, not what was announced: at most a doubling at a time.
         self.input.reserve(due.clamp(4096, self.input.len().max(READ_BUFFER_BYTES)));
         let read = ready!(pin!(self.stream.read_buf(&mut self.input)).poll(cx))?;
-        let lent = self.lent.lock();
+        let lent = self.lents.mine();
         lent.worker.stats.reads.add(1);
         lent.worker.stats.input_bytes.add(read as u64);
         Poll::Ready(Ok(read))
@@ -146,8 +146,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// Runs what is held here.
     fn poll_feed_own(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Then>> {
-        let lent = Arc::clone(&self.lent);
-        let mut lent = lent.lock();
+        let lents = Arc::clone(&self.lents);
+        let mut lent = lents.mine();
         let Lent { worker, output, .. } = &mut *lent;
         let Fed { consumed, mut then } = self.conversation.feed(&self.input, worker, &self.shared, self.shared.clock.now(), output);
         self.input.drain(..consumed);
@@ -205,7 +205,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if self.output.is_empty() {
             self.output = Vec::new();
         }
-        self.lent.lock().worker.stats.output_bytes.add(done as u64);
+        self.lents.mine().worker.stats.output_bytes.add(done as u64);
         outcome
     }
 
@@ -233,8 +233,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// Has the conversation look whether its wait is over, and answer if it is.
     fn wake(&mut self) -> bool {
-        let lent = Arc::clone(&self.lent);
-        let worker = &mut lent.lock().worker;
+        let lents = Arc::clone(&self.lents);
+        let worker = &mut lents.mine().worker;
         self.conversation.wake(worker, &self.shared, self.shared.clock.now(), &mut self.output)
     }
 }

@@ -1,66 +1,82 @@
-//! The worker threads: each with an event loop of its own, and buffers that it lends to the connections it serves.
+//! The worker threads: a runtime of their own, and buffers that each thread lends to the connection it is serving.
+//!
+//! It is tokio's multi-thread runtime: one thread at a time waits for events and so gathers those of all connections, and others help
+//! only when there is more to do than it can take.
 
+use std::cell::Cell;
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::JoinHandle;
+use std::time::Duration;
 
-use parking_lot::Mutex;
-use tokio::runtime::{Builder, Handle};
-use tokio::sync::oneshot;
+use parking_lot::{Mutex, MutexGuard};
+use tokio::runtime::{Builder, Runtime};
 
 use crate::shared::Shared;
 use crate::socket::Lent;
 
-/// Threads among which connections are shared out in turn. Dropping them ends them, with whatever they still serve.
-pub(crate) struct Workers {
-    threads: Vec<WorkerThread>,
-    next: AtomicUsize,
+/// How long ending the threads may take; a thread busy for longer is left to itself.
+const END_WAIT: Duration = Duration::from_secs(1);
+
+thread_local! {
+    /// This thread's number among its runtime's workers.
+    static NUMBER: Cell<usize> = const { Cell::new(0) };
 }
 
-struct WorkerThread {
-    handle: Handle,
-    lent: Arc<Mutex<Lent>>,
-    /// Dropped, it ends the thread.
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+/// What each worker thread lends to its connections. A thread takes its own, so the locks are never contended.
+pub(crate) struct Lents(Box<[Mutex<Lent>]>);
+
+impl Lents {
+    /// This thread's buffers and counters.
+    pub(crate) fn mine(&self) -> MutexGuard<'_, Lent> {
+        self.0[NUMBER.get() % self.0.len()].lock()
+    }
+}
+
+/// Threads that serve connections.
+pub(crate) struct Workers {
+    /// Taken when they end.
+    runtime: Option<Runtime>,
+    lents: Arc<Lents>,
 }
 
 impl Workers {
+    /// Starts as many threads as the configuration says.
     pub(crate) fn start(shared: &Shared) -> io::Result<Self> {
-        let threads =
-            (0..shared.config.threads.max(1)).map(|number| WorkerThread::start(shared, number)).collect::<io::Result<_>>()?;
-        Ok(Self { threads, next: AtomicUsize::new(0) })
+        let threads = shared.config.threads.max(1);
+        let next = AtomicUsize::new(0);
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(threads)
+            .thread_name("redlet-worker")
+            .on_thread_start(move || NUMBER.set(next.fetch_add(1, Ordering::Relaxed)))
+            .enable_io()
+            .enable_time()
+            .build()?;
+        let lents = (0..threads).map(|_| Mutex::new(Lent::new(shared))).collect();
+        Ok(Self { runtime: Some(runtime), lents: Arc::new(Lents(lents)) })
     }
 
-    /// Runs `serve` on the thread whose turn it is.
-    pub(crate) fn spawn<F: Future<Output = ()> + Send + 'static>(&self, serve: impl FnOnce(Arc<Mutex<Lent>>) -> F) {
-        let turn = self.next.fetch_add(1, Ordering::Relaxed) % self.threads.len();
-        let thread = &self.threads[turn];
-        thread.handle.spawn(serve(Arc::clone(&thread.lent)));
+    /// Runs what `serve` returns on them.
+    pub(crate) fn spawn<F: Future<Output = ()> + Send + 'static>(&self, serve: impl FnOnce(Arc<Lents>) -> F) {
+        if let Some(runtime) = &self.runtime {
+            runtime.spawn(serve(Arc::clone(&self.lents)));
+        }
+    }
+
+    /// Ends the threads, with whatever they still serve. Blocks until they have ended.
+    pub(crate) fn end(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_timeout(END_WAIT);
+        }
     }
 }
 
-impl WorkerThread {
-    fn start(shared: &Shared, number: usize) -> io::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
-        let handle = runtime.handle().clone();
-        let (stop, stopped) = oneshot::channel::<()>();
-        let thread = std::thread::Builder::new().name(format!("redlet-{number}")).spawn(move || {
-            // The sender is never used, only dropped.
-            let _closed = runtime.block_on(stopped);
-        })?;
-        Ok(Self { handle, lent: Arc::new(Mutex::new(Lent::new(shared))), stop: Some(stop), thread: Some(thread) })
-    }
-}
-
-impl Drop for WorkerThread {
+impl Drop for Workers {
     fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            // A worker that panicked has told so on standard error already.
-            let _panicked = thread.join();
+        // Whoever drops a server that is still running may be within a runtime, where blocking is not allowed.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
         }
     }
 }

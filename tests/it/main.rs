@@ -1,1 +1,3 @@
-//! Integration tests.
+//! The integration tests, one module a judge.
+
+mod embedded; // The server inside a program: it starts, answers, and leaves nothing behind.
