@@ -3,9 +3,7 @@
 import socket
 
 import pytest
-from server import Server
-
-PASSWORD = "se cret\u00e9"
+from server import PASSWORD, Server
 
 
 def _serve(*flags):

@@ -12,6 +12,9 @@ import tempfile
 import time
 from pathlib import Path
 
+# Needs quoting on a command line and is not ASCII.
+PASSWORD = "se cret\u00e9"
+
 START_SECONDS = 20
 STOP_SECONDS = 10
 
@@ -72,8 +75,8 @@ class Server:
         return Path(self.log_path).read_text(errors="replace")
 
     def _announced_port(self):
-        # redlet announces its port only when it was left to choose one.
         if self.port:
+            # A restart on the port of before: it was asked for, not chosen.
             return self.port
         line = self.process.stdout.readline().decode().strip()
         name, _, number = line.partition("=")

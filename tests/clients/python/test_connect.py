@@ -6,9 +6,7 @@ import threading
 import pytest
 import redis
 import valkey
-from conftest import Library  # noqa: F401  (the parameter's type, for readers)
-
-PASSWORD = "se cret\u00e9"
+from server import PASSWORD
 
 
 def version_of(client):
@@ -56,9 +54,10 @@ def test_password(library, locked):
 
 def test_password_missing_or_wrong(library, locked):
     errors = library.module.exceptions
-    with library.open(locked) as client, pytest.raises(errors.AuthenticationError):
+    never = library.module.retry.Retry(library.module.backoff.NoBackoff(), 0)
+    with library.open(locked, retry=never) as client, pytest.raises(errors.AuthenticationError):
         client.get("k")
-    with library.open(locked, password="wrong") as client, pytest.raises(errors.AuthenticationError):
+    with library.open(locked, password="wrong", retry=never) as client, pytest.raises(errors.AuthenticationError):
         client.get("k")
 
 
@@ -70,11 +69,10 @@ def test_unix_socket(library, own_server):
 
 
 def test_health_checks(library, server):
-    with library.open(server, health_check_interval=1) as client:
-        connection = client.connection_pool.get_connection()
-        connection.next_health_check = 0.0001
-        client.connection_pool.release(connection)
+    with library.open(server, health_check_interval=1, single_connection_client=True) as client:
+        client.connection.next_health_check = 0.001
         assert client.set("k", "v") is True
+        assert client.connection.next_health_check > 0.001, "a PING went before the SET"
 
 
 def test_killed_by_another_connection(library, server):
@@ -90,13 +88,13 @@ def test_kill_of_an_unknown_address(library, client):
 
 
 def test_server_gone_and_back(library, own_server):
-    retry = library.module.retry.Retry(library.module.backoff.ConstantBackoff(0.2), 50)
+    # A refused connection is an OSError, which valkey-py does not retry of itself.
+    errors = (library.module.exceptions.ConnectionError, OSError)
+    retry = library.module.retry.Retry(library.module.backoff.ConstantBackoff(0.2), 50, errors)
     with library.open(own_server, retry=retry) as client:
         assert client.set("k", "before") is True
-        port = own_server.port
         own_server.stop(signal.SIGKILL)
         again = threading.Timer(1.0, own_server.start)
-        own_server.port = port
         again.start()
         try:
             assert client.get("k") is None
@@ -113,5 +111,8 @@ def test_sigterm_is_an_orderly_end(library, own_server):
 
 def test_quit_and_reset(library, server):
     with library.open(server, db=2, single_connection_client=True) as client:
-        client.set("k", "v")
+        assert client.client_info()["db"] == 2
+        # RESET goes back to RESP2 and database 0, and the parsers of both libraries read RESP2 in either mode.
         assert client.execute_command("RESET") in (b"RESET", "RESET")
+        assert client.client_info()["db"] == 0
+        assert client.execute_command("QUIT") in (b"OK", "OK", True)

@@ -70,10 +70,11 @@ def test_fifty_threads_share_a_pool(library, server):
 
 def test_a_pool_has_a_limit(library, server):
     pool = library.pool(host=server.host, port=server.port, protocol=library.protocol, max_connections=2)
-    held = [pool.get_connection() for _ in range(2)]
+    holders = [library.sync(connection_pool=pool, single_connection_client=True) for _ in range(2)]
+    third = library.sync(connection_pool=pool)
     with pytest.raises(library.module.exceptions.ConnectionError):
-        pool.get_connection()
-    for connection in held:
-        pool.release(connection)
-    assert library.sync(connection_pool=pool).ping() is True
+        third.ping()
+    holders[0].close()
+    assert third.ping() is True
+    holders[1].close()
     pool.disconnect()
