@@ -34,45 +34,25 @@ impl Server {
     /// Starts a server on `port`: for tests that bring back one that was dropped.
     pub fn start_on(port: u16, flags: &[&str]) -> Self {
         let binary = binary();
-        let is_redlet = Path::new(&binary)
-            .file_name()
-            .is_some_and(|name| name == "redlet");
+        let is_redlet = Path::new(&binary).file_name().is_some_and(|name| name == "redlet");
         let directory = new_directory();
         let mut command = Command::new(&binary);
-        command
-            .arg("--unixsocket")
-            .arg(directory.join("s.sock"))
-            .args(flags)
-            .stdin(Stdio::null());
-        let asked = if is_redlet || port != 0 {
-            port
-        } else {
-            free_port()
-        };
+        command.arg("--unixsocket").arg(directory.join("s.sock")).args(flags).stdin(Stdio::null());
+        let asked = if is_redlet || port != 0 { port } else { free_port() };
         command.arg("--port").arg(asked.to_string());
         if is_redlet {
             command.stdout(Stdio::piped());
         } else {
-            command
-                .args(["--bind", "127.0.0.1", "--save", "", "--dir"])
-                .arg(&directory)
-                .stdout(Stdio::null());
+            command.args(["--bind", "127.0.0.1", "--save", "", "--dir"]).arg(&directory).stdout(Stdio::null());
         }
-        let mut child = command
-            .spawn()
-            .unwrap_or_else(|error| panic!("cannot start {}: {error}", binary.display()));
+        let mut child = command.spawn().unwrap_or_else(|error| panic!("cannot start {}: {error}", binary.display()));
         let mut stdout = child.stdout.take().map(BufReader::new);
         let port = match &mut stdout {
             Some(lines) if asked == 0 => announced_port(lines),
             _ => asked,
         };
         let addr = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        let server = Self {
-            child,
-            _stdout: stdout,
-            directory,
-            addr,
-        };
+        let server = Self { child, _stdout: stdout, directory, addr };
         server.wait_until_it_listens();
         server
     }
@@ -117,31 +97,19 @@ fn binary() -> OsString {
 
 fn announced_port(lines: &mut impl BufRead) -> u16 {
     let mut line = String::new();
-    lines
-        .read_line(&mut line)
-        .expect("the server's output is readable");
-    let port = line
-        .trim_end()
-        .strip_prefix("PORT=")
-        .and_then(|digits| digits.parse().ok());
+    lines.read_line(&mut line).expect("the server's output is readable");
+    let port = line.trim_end().strip_prefix("PORT=").and_then(|digits| digits.parse().ok());
     port.unwrap_or_else(|| panic!("the first line is {line:?}, not PORT=<n>"))
 }
 
 fn free_port() -> u16 {
     let probe = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("the loopback has a free port");
-    probe
-        .local_addr()
-        .expect("a bound socket has an address")
-        .port()
+    probe.local_addr().expect("a bound socket has an address").port()
 }
 
 fn new_directory() -> PathBuf {
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    let name = format!(
-        "redlet-test-{}-{}",
-        process::id(),
-        COUNT.fetch_add(1, Ordering::Relaxed)
-    );
+    let name = format!("redlet-test-{}-{}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
     let directory = env::temp_dir().join(name);
     fs::create_dir(&directory).expect("the temporary directory is writable");
     directory

@@ -9,15 +9,9 @@ use redis::{AsyncCommands, Commands};
 #[test]
 fn from_a_plain_test() {
     let server = redlet::Server::start().unwrap();
-    let mut connection = redis::Client::open(server.url())
-        .unwrap()
-        .get_connection()
-        .unwrap();
+    let mut connection = redis::Client::open(server.url()).unwrap().get_connection().unwrap();
     let _: () = connection.set("k", "v").unwrap();
-    assert_eq!(
-        Commands::get::<_, String>(&mut connection, "k").unwrap(),
-        "v"
-    );
+    assert_eq!(Commands::get::<_, String>(&mut connection, "k").unwrap(), "v");
 }
 
 #[tokio::test]
@@ -26,9 +20,7 @@ async fn from_an_async_runtime_of_one_thread() {
     let client = redis::Client::open(server.url()).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.unwrap();
     let _: () = AsyncCommands::set(&mut connection, "k", "v").await.unwrap();
-    let client = Builder::from_config(Config::from_url(&server.url()).unwrap())
-        .build()
-        .unwrap();
+    let client = Builder::from_config(Config::from_url(&server.url()).unwrap()).build().unwrap();
     client.init().await.unwrap();
     assert_eq!(client.get::<String, _>("k").await.unwrap(), "v");
     client.quit().await.unwrap();
@@ -38,21 +30,12 @@ async fn from_an_async_runtime_of_one_thread() {
 fn servers_are_apart_from_each_other() {
     let servers: Vec<_> = (0..4).map(|_| redlet::Server::start().unwrap()).collect();
     for (i, server) in servers.iter().enumerate() {
-        let mut connection = redis::Client::open(server.url())
-            .unwrap()
-            .get_connection()
-            .unwrap();
+        let mut connection = redis::Client::open(server.url()).unwrap().get_connection().unwrap();
         let _: () = connection.set("who", i).unwrap();
     }
     for (i, server) in servers.iter().enumerate() {
-        let mut connection = redis::Client::open(server.url())
-            .unwrap()
-            .get_connection()
-            .unwrap();
-        assert_eq!(
-            Commands::get::<_, usize>(&mut connection, "who").unwrap(),
-            i
-        );
+        let mut connection = redis::Client::open(server.url()).unwrap().get_connection().unwrap();
+        assert_eq!(Commands::get::<_, usize>(&mut connection, "who").unwrap(), i);
     }
 }
 
@@ -60,13 +43,8 @@ fn servers_are_apart_from_each_other() {
 fn gone_once_it_is_dropped() {
     let server = redlet::Server::start().unwrap();
     let addr = server.addr();
-    let mut connection = redis::Client::open(server.url())
-        .unwrap()
-        .get_connection()
-        .unwrap();
-    connection
-        .set_read_timeout(Some(Duration::from_secs(10)))
-        .unwrap();
+    let mut connection = redis::Client::open(server.url()).unwrap().get_connection().unwrap();
+    connection.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     drop(server);
     let error = connection.ping::<String>().unwrap_err();
     assert!(error.is_connection_dropped(), "{error}");
