@@ -17,7 +17,7 @@ def _serve(*flags):
 
 @pytest.fixture(scope="session")
 def _shared():
-    yield from _serve("--enable-debug-command", "yes")
+    yield from _serve()
 
 
 @pytest.fixture(scope="session")
