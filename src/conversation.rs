@@ -127,7 +127,7 @@ impl Conversation {
                 Ok(skipped) => consumed = offset + skipped,
                 Err(error) => {
                     worker.stats.errors.add(1);
-                    Reply::new(out, self.session.protocol).error(error.to_string());
+                    Reply::new(out, self.session.protocol).error(error.wire());
                     break Then::Close;
                 }
             }

@@ -17,21 +17,7 @@ use crate::clock::UnixMillis;
 use crate::config::READ_BUFFER_BYTES;
 use crate::conversation::{Conversation, Fed, Then, Worker};
 use crate::shared::Shared;
-use crate::workers::Lents;
-
-/// What one worker thread lends to its connections, one at a time. Never held across an await.
-#[derive(Debug)]
-pub(crate) struct Lent {
-    worker: Worker,
-    input: Vec<u8>,
-    output: Vec<u8>,
-}
-
-impl Lent {
-    pub(crate) fn new(shared: &Shared) -> Self {
-        Self { worker: Worker::new(shared), input: Vec::with_capacity(READ_BUFFER_BYTES), output: Vec::new() }
-    }
-}
+use crate::workers::{Lent, Lents};
 
 /// Output kept room for between batches, in bytes.
 const OUTPUT_BYTES_KEPT: usize = 1024 * 1024;

@@ -173,16 +173,3 @@ impl std::fmt::Debug for Db {
         f.debug_struct("Db").field("shards", &self.sides.len()).finish_non_exhaustive()
     }
 }
-
-/// Asks the processor to fetch the line at `pointer`. Any address will do.
-#[inline]
-fn prefetch(pointer: *const u8) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: the instruction has no effect but on the cache and never faults; SSE is part of x86-64.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(pointer.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = pointer;
-}

@@ -13,8 +13,9 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::{Builder, Runtime};
 
+use crate::config::READ_BUFFER_BYTES;
+use crate::conversation::Worker;
 use crate::shared::Shared;
-use crate::socket::Lent;
 
 /// How long ending the threads may take; a thread busy for longer is left to itself.
 const END_WAIT: Duration = Duration::from_secs(1);
@@ -22,6 +23,23 @@ const END_WAIT: Duration = Duration::from_secs(1);
 thread_local! {
     /// This thread's number among its runtime's workers.
     static NUMBER: Cell<usize> = const { Cell::new(0) };
+}
+
+/// What one worker thread lends to its connections, one at a time. Never held across an await.
+#[derive(Debug)]
+pub(crate) struct Lent {
+    /// Buffers and counters of the batch.
+    pub(crate) worker: Worker,
+    /// What one read brought.
+    pub(crate) input: Vec<u8>,
+    /// What one write takes away.
+    pub(crate) output: Vec<u8>,
+}
+
+impl Lent {
+    fn new(shared: &Shared) -> Self {
+        Self { worker: Worker::new(shared), input: Vec::with_capacity(READ_BUFFER_BYTES), output: Vec::new() }
+    }
 }
 
 /// What each worker thread lends to its connections. A thread takes its own, so the locks are never contended.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A request whose framing is lost. `Display` is the wire text without the leading `-` and the line end.
+/// A request whose framing is lost. The wire text is without the leading `-` and the line end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProtocolError {
     /// The count after `*` is no number or exceeds the largest count.
@@ -25,6 +25,16 @@ pub enum ProtocolError {
     UnauthenticatedMultibulk,
     /// A longer argument than a client may send before it has authenticated.
     UnauthenticatedBulk,
+}
+
+impl ProtocolError {
+    /// The bytes that are sent. They repeat a byte of the request, which need not be text.
+    pub fn wire(self) -> Vec<u8> {
+        match self {
+            Self::ExpectedDollar(byte) => [b"ERR Protocol error: expected '$', got '".as_slice(), &[byte], b"'"].concat(),
+            error => error.to_string().into_bytes(),
+        }
+    }
 }
 
 impl fmt::Display for ProtocolError {

@@ -219,6 +219,7 @@ impl Parser {
             _ => return self.long_header(input, bad, big),
         };
         self.at += len;
+        self.searched = 0;
         Ok(Some(value))
     }
 

@@ -6,7 +6,7 @@
 use dashmap::SharedValue;
 use hashbrown::raw::{Bucket, RawTable};
 
-use super::entry::Entry;
+use super::entry::{Entry, prefetch};
 
 /// What a slot holds: dashmap pairs each key with a value, which here is nothing.
 pub(super) type Pair = (Entry, SharedValue<()>);
@@ -108,8 +108,8 @@ fn control(table: &Table, index: usize) -> u8 {
 pub(super) fn prefetch_home(table: &Table, hash: u64) {
     let end = table.data_end().as_ptr();
     let home = usize_of(hash) & (table.buckets() - 1);
-    super::prefetch(end.cast::<u8>().wrapping_add(home));
-    super::prefetch(end.wrapping_sub(home + 1).cast());
+    prefetch(end.cast::<u8>().wrapping_add(home));
+    prefetch(end.wrapping_sub(home + 1).cast());
 }
 
 /// Fetches the entry that a look-up of `hash` will most likely compare with.
