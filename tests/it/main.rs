@@ -1,1 +1,23 @@
-//! Integration tests.
+//! Integration tests, one crate: what a client says and hears, judged by the same transcripts wherever they are played.
+
+// Words, escapes and repetitions of the transcripts.
+mod quoting;
+// The notation of replies, in both protocols.
+mod reply;
+// Where a reply ends and what it says.
+mod frame;
+// The file format of the corpus.
+mod transcript;
+// Plays a transcript to a peer and reports what differs.
+mod play;
+// The listed differences between redis-server and this server.
+mod differences;
+// Servers as processes, spoken to over TCP.
+mod process;
+// Writes the replies of a real server into the corpus.
+mod record;
+// The corpus against a real redis-server.
+mod oracle;
+// The corpus against our binary, over TCP.
+#[cfg(feature = "cli")]
+mod tcp;
