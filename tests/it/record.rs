@@ -208,24 +208,10 @@ fn decode(bytes: &[u8]) -> Reply {
     reply
 }
 
-/// RESP3 says more, but a missing array only RESP2 tells from other nulls.
+/// RESP3 says more, but a missing array only RESP2 tells from other nulls. Elements that two servers send in two orders have none.
 fn merge(resp2: &Reply, resp3: &Reply) -> Reply {
     match (resp2, resp3) {
         (Reply::NilArray, Reply::Nil) => Reply::NilArray,
-        (Reply::Aggregate { items: items2, .. }, Reply::Aggregate { kind, items, .. })
-            if items2.len() == items.len() =>
-        {
-            let items = items2
-                .iter()
-                .zip(items)
-                .map(|(resp2, resp3)| merge(resp2, resp3))
-                .collect();
-            Reply::Aggregate {
-                kind: *kind,
-                items,
-                any_order: false,
-            }
-        }
         (
             _,
             Reply::Aggregate {
@@ -242,6 +228,28 @@ fn merge(resp2: &Reply, resp3: &Reply) -> Reply {
                 kind: Kind::Attribute,
                 items,
                 any_order: false,
+            }
+        }
+        (Reply::Aggregate { items: items2, .. }, Reply::Aggregate { kind, items, .. })
+            if items2.len() == items.len() =>
+        {
+            let any_order = items2 != items && items.iter().all(|item| items2.contains(item));
+            if any_order {
+                return Reply::Aggregate {
+                    kind: *kind,
+                    items: items.clone(),
+                    any_order,
+                };
+            }
+            let items = items2
+                .iter()
+                .zip(items)
+                .map(|(resp2, resp3)| merge(resp2, resp3))
+                .collect();
+            Reply::Aggregate {
+                kind: *kind,
+                items,
+                any_order,
             }
         }
         _ => resp3.clone(),

@@ -321,7 +321,9 @@ impl Reply {
 fn text_or_quoted(text: &[u8]) -> String {
     match std::str::from_utf8(text) {
         Ok(plain)
-            if plain.bytes().all(|byte| matches!(byte, b' '..=b'~')) && !plain.starts_with('"') =>
+            if plain.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+                && !plain.starts_with('"')
+                && !plain.ends_with(' ') =>
         {
             plain.to_owned()
         }
