@@ -48,7 +48,7 @@ pub(crate) enum Delivery {
     OneByOne,
     /// All requests between two directives at once, then all their replies.
     Pipelined,
-    /// Like one by one, but in portions of a single byte.
+    /// Like one by one, but in portions of a single byte. Behind the first 4,096 bytes portions grow, or long values take all day.
     ByteByByte,
 }
 

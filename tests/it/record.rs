@@ -79,13 +79,11 @@ fn listen(
     let mut takes = Vec::new();
     let mut conn = "main".to_owned();
     let mut spoken = BTreeMap::new();
+    enter(peer, &conn, protocol, &mut spoken)?;
     for step in &transcript.steps {
-        if !spoken.contains_key(&conn) {
-            greet(peer, &conn, protocol)?;
-            spoken.insert(conn.clone(), protocol);
-        }
         match step {
             Step::Say(say) => {
+                enter(peer, &conn, protocol, &mut spoken)?;
                 if !say.bytes.is_empty() {
                     peer.send(&conn, &say.bytes);
                 }
@@ -96,10 +94,7 @@ fn listen(
             }
             Step::Conn(name) => {
                 conn.clone_from(name);
-                if !spoken.contains_key(&conn) {
-                    greet(peer, &conn, protocol)?;
-                    spoken.insert(conn.clone(), protocol);
-                }
+                enter(peer, &conn, protocol, &mut spoken)?;
             }
             Step::Advance(by) => peer.advance(*by),
             Step::Switched(protocol) => {
@@ -112,6 +107,19 @@ fn listen(
         }
     }
     Ok(takes)
+}
+
+fn enter(
+    peer: &mut dyn Peer,
+    conn: &str,
+    protocol: Protocol,
+    spoken: &mut BTreeMap<String, Protocol>,
+) -> Result<(), String> {
+    if !spoken.contains_key(conn) {
+        greet(peer, conn, protocol)?;
+        spoken.insert(conn.to_owned(), protocol);
+    }
+    Ok(())
 }
 
 fn all_replies(peer: &mut dyn Peer, conn: &str) -> Vec<Vec<u8>> {
