@@ -10,6 +10,8 @@ mod frame;
 mod transcript;
 // Plays a transcript to a peer and reports what differs.
 mod play;
+// Plays the whole corpus, several files at once.
+mod stage;
 // The listed differences between redis-server and this server.
 mod differences;
 // Servers as processes, spoken to over TCP.

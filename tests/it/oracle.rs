@@ -4,14 +4,14 @@
 use std::process::Command;
 
 use crate::differences::Differences;
-use crate::play::{Delivery, play};
+use crate::play::Delivery;
 use crate::process::Server;
 use crate::record;
-use crate::reply::Protocol;
+use crate::stage::check;
 use crate::transcript::{self, Transcript};
 
 /// The files that this version of redis-server can judge.
-pub(crate) fn judged_corpus() -> Vec<Transcript> {
+fn judged_corpus() -> Vec<Transcript> {
     let version = version();
     let mut corpus = transcript::corpus();
     corpus.retain(|transcript| {
@@ -44,43 +44,6 @@ fn numbers(version: &str) -> Vec<u32> {
         .collect()
 }
 
-/// Plays `corpus` on several threads, each file to a server of its own, and fails with all that differs.
-#[track_caller]
-pub(crate) fn check(
-    corpus: &[Transcript],
-    deliveries: &[Delivery],
-    start: fn() -> Server,
-    differences: &Differences,
-) {
-    let mut plays: Vec<(&Transcript, Protocol, Delivery)> = Vec::new();
-    for transcript in corpus {
-        for protocol in transcript.protocols() {
-            plays.extend(
-                deliveries
-                    .iter()
-                    .map(|delivery| (transcript, protocol, *delivery)),
-            );
-        }
-    }
-    let reports = record::on_threads(&plays, |(transcript, protocol, delivery)| {
-        let server = start();
-        play(
-            transcript,
-            *protocol,
-            *delivery,
-            &mut server.peer(),
-            differences,
-        )
-    });
-    let reports = reports.concat();
-    assert!(
-        reports.is_empty(),
-        "{} replies differ:\n\n{}",
-        reports.len(),
-        reports.join("\n")
-    );
-}
-
 #[test]
 #[ignore = "needs redis-server"]
 fn a_real_server_answers_as_the_corpus_says() {
@@ -89,10 +52,7 @@ fn a_real_server_answers_as_the_corpus_says() {
         return;
     }
     let deliveries = [Delivery::OneByOne, Delivery::Pipelined];
-    check(
-        &judged_corpus(),
-        &deliveries,
-        Server::redis,
-        &Differences::load(),
-    );
+    check(&judged_corpus(), &deliveries, &Differences::load(), || {
+        Server::redis().into_peer()
+    });
 }

@@ -83,11 +83,11 @@ impl Server {
         }
     }
 
-    /// A peer without any connection yet.
-    pub(crate) fn peer(&self) -> TcpPeer {
+    /// A peer without any connection yet, which takes the server with it when it goes.
+    pub(crate) fn into_peer(self) -> TcpPeer {
         TcpPeer {
-            address: self.address,
             connections: BTreeMap::new(),
+            server: self,
         }
     }
 
@@ -102,12 +102,27 @@ impl Server {
             {
                 return false;
             }
-            if TcpStream::connect(self.address).is_ok() {
-                return true;
+            if let Ok(stream) = TcpStream::connect(self.address) {
+                return self.is_behind(stream);
             }
             std::thread::sleep(Duration::from_millis(5));
         }
         false
+    }
+
+    /// Whether our child answers here, and not another server that was given the same port.
+    fn is_behind(&self, mut stream: TcpStream) -> bool {
+        // If the request cannot be sent there is no answer either.
+        drop(stream.write_all(b"INFO server\r\n"));
+        let mut connection = Connection {
+            stream,
+            input: Vec::new(),
+        };
+        let ours = format!("process_id:{}\r\n", self.child.id());
+        match connection.receive(Instant::now() + START_PATIENCE) {
+            Heard::Reply(info) => info.windows(ours.len()).any(|part| part == ours.as_bytes()),
+            _ => false,
+        }
     }
 }
 
@@ -147,8 +162,8 @@ fn free_address() -> SocketAddr {
 
 /// Named TCP connections to one server.
 pub(crate) struct TcpPeer {
-    address: SocketAddr,
     connections: BTreeMap<String, Connection>,
+    server: Server,
 }
 
 struct Connection {
@@ -170,7 +185,7 @@ impl Peer for TcpPeer {
         if self.connections.contains_key(conn) {
             return;
         }
-        let stream = TcpStream::connect(self.address).expect("the server accepts");
+        let stream = TcpStream::connect(self.server.address).expect("the server accepts");
         stream
             .set_nodelay(true)
             .expect("a TCP stream takes this option");

@@ -2,8 +2,6 @@
 //! Runs only when asked for with `REDLET_RECORD`. Replies that already hold, `any` and `glob` among them, stay as they are.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::differences::Differences;
@@ -11,6 +9,7 @@ use crate::frame;
 use crate::play::{Heard, Peer, all_match, greet};
 use crate::process::Server;
 use crate::reply::{Kind, Protocol, Reply};
+use crate::stage::on_threads;
 use crate::transcript::{Say, Step, Transcript};
 
 /// How long a first reply is waited for before a request counts as unanswered.
@@ -19,39 +18,10 @@ const FIRST_PATIENCE: Duration = Duration::from_millis(400);
 /// How long a further reply to the same request is waited for.
 const FURTHER_PATIENCE: Duration = Duration::from_millis(3);
 
-/// Files played at the same time. Most of a play is waiting.
-const THREADS: usize = 6;
-
 /// The replies to one request, and the protocol they came in.
 struct Take {
     protocol: Protocol,
     replies: Vec<Vec<u8>>,
-}
-
-/// Does `work` for every item, several at a time, and returns the results in the order of the items.
-pub(crate) fn on_threads<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let next = AtomicUsize::new(0);
-    let results = Mutex::new(BTreeMap::new());
-    std::thread::scope(|scope| {
-        for _ in 0..THREADS {
-            scope.spawn(|| {
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(item) = items.get(index) else { return };
-                    let result = work(item);
-                    results
-                        .lock()
-                        .expect("no thread panics while it holds the lock")
-                        .insert(index, result);
-                }
-            });
-        }
-    });
-    results
-        .into_inner()
-        .expect("the threads have ended")
-        .into_values()
-        .collect()
 }
 
 /// Rewrites the reply lines of every file where the real server answers otherwise.
@@ -61,9 +31,9 @@ pub(crate) fn record(corpus: &[Transcript], differences: &Differences) {
             .protocols()
             .into_iter()
             .map(|protocol| {
-                listen(transcript, protocol, &mut Server::redis().peer()).unwrap_or_else(|error| {
-                    panic!("{} in {protocol:?}: {error}", transcript.name())
-                })
+                listen(transcript, protocol, &mut Server::redis().into_peer()).unwrap_or_else(
+                    |error| panic!("{} in {protocol:?}: {error}", transcript.name()),
+                )
             })
             .collect();
         rewrite(transcript, &takes, differences);

@@ -2,37 +2,29 @@
 //! A failure here and not in the oracle is ours.
 
 use crate::differences::Differences;
-use crate::oracle::check;
 use crate::play::Delivery;
 use crate::process::Server;
+use crate::stage::check;
 use crate::transcript::corpus;
+
+#[track_caller]
+fn check_our_binary(delivery: Delivery) {
+    check(&corpus(), &[delivery], &Differences::none(), || {
+        Server::redlet().into_peer()
+    });
+}
 
 #[test]
 fn our_binary_answers_request_by_request() {
-    check(
-        &corpus(),
-        &[Delivery::OneByOne],
-        Server::redlet,
-        &Differences::none(),
-    );
+    check_our_binary(Delivery::OneByOne);
 }
 
 #[test]
 fn our_binary_answers_pipelines() {
-    check(
-        &corpus(),
-        &[Delivery::Pipelined],
-        Server::redlet,
-        &Differences::none(),
-    );
+    check_our_binary(Delivery::Pipelined);
 }
 
 #[test]
 fn our_binary_answers_requests_that_come_in_single_bytes() {
-    check(
-        &corpus(),
-        &[Delivery::ByteByByte],
-        Server::redlet,
-        &Differences::none(),
-    );
+    check_our_binary(Delivery::ByteByByte);
 }
