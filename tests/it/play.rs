@@ -12,7 +12,7 @@ use crate::reply::{Protocol, Reply};
 use crate::transcript::{Say, Step, Transcript, request};
 
 /// How long a reply may take before it counts as missing.
-const REPLY_PATIENCE: Duration = Duration::from_secs(5);
+const REPLY_PATIENCE: Duration = Duration::from_secs(20);
 
 /// How long a connection is listened to at the end, when nothing more should come.
 const SILENCE_PATIENCE: Duration = Duration::from_millis(10);
