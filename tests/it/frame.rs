@@ -12,18 +12,12 @@ pub(crate) fn decode(bytes: &[u8]) -> Decoded {
         return Ok(None);
     };
     let header = end + 2;
-    let (marker, rest) = bytes[..end]
-        .split_first()
-        .ok_or("an empty line where a reply should begin")?;
+    let (marker, rest) = bytes[..end].split_first().ok_or("an empty line where a reply should begin")?;
     let text = || String::from_utf8_lossy(rest).into_owned();
     let reply = match marker {
         b'+' => Reply::Simple(rest.to_vec()),
         b'-' => Reply::Error(rest.to_vec()),
-        b':' => Reply::Int(
-            text()
-                .parse()
-                .map_err(|_| format!("not an integer: {:?}", text()))?,
-        ),
+        b':' => Reply::Int(text().parse().map_err(|_| format!("not an integer: {:?}", text()))?),
         b'_' if rest.is_empty() => Reply::Nil,
         b'#' if matches!(rest, b"t" | b"f") => Reply::Bool(rest == b"t"),
         b',' => Reply::Double(text()),
@@ -32,8 +26,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Decoded {
         b'*' if rest == b"-1" => Reply::NilArray,
         b'$' | b'=' => return decode_counted(*marker, count(rest)?, bytes, header),
         _ => {
-            let kind = Kind::from_marker(*marker)
-                .ok_or_else(|| format!("no reply begins with {:?}", char::from(*marker)))?;
+            let kind = Kind::from_marker(*marker).ok_or_else(|| format!("no reply begins with {:?}", char::from(*marker)))?;
             return decode_aggregate(kind, kind.items(count(rest)?), bytes, header);
         }
     };
@@ -56,10 +49,7 @@ fn decode_counted(marker: u8, length: usize, bytes: &[u8], header: usize) -> Dec
     let body = &bytes[header..end];
     let reply = match (marker, body) {
         (b'$', _) => Reply::Bulk(body.to_vec()),
-        (_, [a, b, c, b':', content @ ..]) => Reply::Verbatim(
-            [*a, *b, *c].map(char::from).iter().collect(),
-            content.to_vec(),
-        ),
+        (_, [a, b, c, b':', content @ ..]) => Reply::Verbatim([*a, *b, *c].map(char::from).iter().collect(), content.to_vec()),
         _ => return Err("a verbatim string without its format".to_owned()),
     };
     Ok(Some((end + 2, reply)))
@@ -74,14 +64,7 @@ fn decode_aggregate(kind: Kind, count: usize, bytes: &[u8], mut at: usize) -> De
         at += length;
         items.push(item);
     }
-    Ok(Some((
-        at,
-        Reply::Aggregate {
-            kind,
-            items,
-            any_order: false,
-        },
-    )))
+    Ok(Some((at, Reply::Aggregate { kind, items, any_order: false })))
 }
 
 /// Asks redis-protocol whether `bytes` are one whole frame of this protocol.
@@ -92,17 +75,12 @@ pub(crate) fn judge(bytes: &[u8], protocol: Protocol) -> Result<(), String> {
         return Ok(());
     }
     let length = match protocol {
-        Protocol::Resp2 => redis_protocol::resp2::decode::decode(bytes)
-            .map(|found| found.map(|(_, length)| length)),
-        Protocol::Resp3 => redis_protocol::resp3::decode::complete::decode(bytes)
-            .map(|found| found.map(|(_, length)| length)),
+        Protocol::Resp2 => redis_protocol::resp2::decode::decode(bytes).map(|found| found.map(|(_, length)| length)),
+        Protocol::Resp3 => redis_protocol::resp3::decode::complete::decode(bytes).map(|found| found.map(|(_, length)| length)),
     };
     match length {
         Ok(Some(length)) if length == bytes.len() => Ok(()),
-        Ok(found) => Err(format!(
-            "redis-protocol sees a frame of {found:?} bytes in {}",
-            bytes.len()
-        )),
+        Ok(found) => Err(format!("redis-protocol sees a frame of {found:?} bytes in {}", bytes.len())),
         Err(error) if error.to_string().contains("Invalid hash key") => Ok(()),
         Err(error) => Err(format!("redis-protocol: {error}")),
     }
@@ -114,9 +92,7 @@ fn every_shorter_part_of_a_reply_is_incomplete() {
     for end in 0..whole.len() {
         assert_eq!(decode(&whole[..end]), Ok(None), "{end}");
     }
-    let (length, _) = decode(whole)
-        .expect("it is well formed")
-        .expect("it is whole");
+    let (length, _) = decode(whole).expect("it is well formed").expect("it is whole");
     assert_eq!(length, whole.len());
     assert_eq!(judge(whole, Protocol::Resp3), Ok(()));
 }

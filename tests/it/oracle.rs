@@ -14,34 +14,19 @@ use crate::transcript::{self, Transcript};
 fn judged_corpus() -> Vec<Transcript> {
     let version = version();
     let mut corpus = transcript::corpus();
-    corpus.retain(|transcript| {
-        transcript
-            .since
-            .as_deref()
-            .is_none_or(|since| numbers(since) <= numbers(&version))
-    });
+    corpus.retain(|transcript| transcript.since.as_deref().is_none_or(|since| numbers(since) <= numbers(&version)));
     corpus
 }
 
 fn version() -> String {
-    let output = Command::new("redis-server")
-        .arg("--version")
-        .output()
-        .expect("redis-server is installed");
+    let output = Command::new("redis-server").arg("--version").output().expect("redis-server is installed");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let version = text
-        .split_whitespace()
-        .find_map(|word| word.strip_prefix("v="));
-    version
-        .unwrap_or_else(|| panic!("no version in {text:?}"))
-        .to_owned()
+    let version = text.split_whitespace().find_map(|word| word.strip_prefix("v="));
+    version.unwrap_or_else(|| panic!("no version in {text:?}")).to_owned()
 }
 
 fn numbers(version: &str) -> Vec<u32> {
-    version
-        .split('.')
-        .map(|part| part.parse().expect("a version is numbers and dots"))
-        .collect()
+    version.split('.').map(|part| part.parse().expect("a version is numbers and dots")).collect()
 }
 
 #[test]
@@ -52,7 +37,5 @@ fn a_real_server_answers_as_the_corpus_says() {
         return;
     }
     let deliveries = [Delivery::OneByOne, Delivery::Pipelined];
-    check(&judged_corpus(), &deliveries, &Differences::load(), || {
-        Server::redis().into_peer()
-    });
+    check(&judged_corpus(), &deliveries, &Differences::load(), || Server::redis().into_peer());
 }

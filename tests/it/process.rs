@@ -32,21 +32,9 @@ impl Server {
             let directory = new_directory();
             let address = free_address();
             let mut command = Command::new("redis-server");
-            command.args([
-                "--port",
-                &address.port().to_string(),
-                "--save",
-                "",
-                "--enable-debug-command",
-                "yes",
-            ]);
+            command.args(["--port", &address.port().to_string(), "--save", "", "--enable-debug-command", "yes"]);
             let child = start(command.stdout(Stdio::null()), &directory);
-            let mut server = Server {
-                child,
-                address,
-                directory,
-                _stdout: None,
-            };
+            let mut server = Server { child, address, directory, _stdout: None };
             if server.accepts() {
                 return server;
             }
@@ -65,41 +53,22 @@ impl Server {
         let mut child = start(command.stdout(Stdio::piped()), &directory);
         let mut line = String::new();
         let mut stdout = io::BufReader::new(child.stdout.take().expect("stdout was asked for"));
-        stdout
-            .read_line(&mut line)
-            .expect("our binary writes its first line");
-        let port = line
-            .trim_end()
-            .strip_prefix("PORT=")
-            .and_then(|port| port.parse().ok());
-        let port: u16 =
-            port.unwrap_or_else(|| panic!("the first line should be PORT=<n>, not {line:?}"));
+        stdout.read_line(&mut line).expect("our binary writes its first line");
+        let port = line.trim_end().strip_prefix("PORT=").and_then(|port| port.parse().ok());
+        let port: u16 = port.unwrap_or_else(|| panic!("the first line should be PORT=<n>, not {line:?}"));
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        Server {
-            child,
-            address,
-            directory,
-            _stdout: Some(stdout.into_inner()),
-        }
+        Server { child, address, directory, _stdout: Some(stdout.into_inner()) }
     }
 
     /// A peer without any connection yet, which takes the server with it when it goes.
     pub(crate) fn into_peer(self) -> TcpPeer {
-        TcpPeer {
-            connections: BTreeMap::new(),
-            server: self,
-        }
+        TcpPeer { connections: BTreeMap::new(), server: self }
     }
 
     fn accepts(&mut self) -> bool {
         let begin = Instant::now();
         while begin.elapsed() < START_PATIENCE {
-            if self
-                .child
-                .try_wait()
-                .expect("our child can be asked")
-                .is_some()
-            {
+            if self.child.try_wait().expect("our child can be asked").is_some() {
                 return false;
             }
             if let Ok(stream) = TcpStream::connect(self.address) {
@@ -114,19 +83,14 @@ impl Server {
     fn is_behind(&self, mut stream: TcpStream) -> bool {
         // If the requests cannot be sent there is no answer either.
         drop(stream.write_all(b"INFO server\r\nQUIT\r\n"));
-        let mut connection = Connection {
-            stream,
-            input: Vec::new(),
-        };
+        let mut connection = Connection { stream, input: Vec::new() };
         let mut heard = Vec::new();
         // Until it is closed: transcripts count connections, and must not find this one.
         while let Heard::Reply(bytes) = connection.receive(Instant::now() + START_PATIENCE) {
             heard.extend_from_slice(&bytes);
         }
         let ours = format!("process_id:{}\r\n", self.child.id());
-        heard
-            .windows(ours.len())
-            .any(|part| part == ours.as_bytes())
+        heard.windows(ours.len()).any(|part| part == ours.as_bytes())
     }
 }
 
@@ -141,11 +105,7 @@ impl Drop for Server {
 
 fn start(command: &mut Command, directory: &Path) -> Child {
     let program = command.get_program().to_owned();
-    let child = command
-        .current_dir(directory)
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn();
+    let child = command.current_dir(directory).stdin(Stdio::null()).stderr(Stdio::null()).spawn();
     child.unwrap_or_else(|error| panic!("{}: {error}", program.display()))
 }
 
@@ -159,9 +119,7 @@ fn new_directory() -> PathBuf {
 
 fn free_address() -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has a free port");
-    listener
-        .local_addr()
-        .expect("a bound listener has an address")
+    listener.local_addr().expect("a bound listener has an address")
 }
 
 /// Named TCP connections to one server.
@@ -178,9 +136,7 @@ struct Connection {
 
 impl TcpPeer {
     fn connection(&mut self, conn: &str) -> &mut Connection {
-        self.connections
-            .get_mut(conn)
-            .expect("the player opens before it speaks")
+        self.connections.get_mut(conn).expect("the player opens before it speaks")
     }
 }
 
@@ -190,16 +146,8 @@ impl Peer for TcpPeer {
             return;
         }
         let stream = TcpStream::connect(self.server.address).expect("the server accepts");
-        stream
-            .set_nodelay(true)
-            .expect("a TCP stream takes this option");
-        self.connections.insert(
-            conn.to_owned(),
-            Connection {
-                stream,
-                input: Vec::new(),
-            },
-        );
+        stream.set_nodelay(true).expect("a TCP stream takes this option");
+        self.connections.insert(conn.to_owned(), Connection { stream, input: Vec::new() });
     }
 
     fn send(&mut self, conn: &str, bytes: &[u8]) {
@@ -233,9 +181,7 @@ impl Connection {
             if left.is_zero() {
                 return Heard::Silence;
             }
-            self.stream
-                .set_read_timeout(Some(left))
-                .expect("the time-out is not zero");
+            self.stream.set_read_timeout(Some(left)).expect("the time-out is not zero");
             let mut chunk = [0; 16 * 1024];
             match self.stream.read(&mut chunk) {
                 Ok(0) => return Heard::Closed,
@@ -244,11 +190,7 @@ impl Connection {
                     return Heard::Closed;
                 }
                 // Being early is no fault: the deadline decides.
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-                    ) => {}
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
                 Err(error) => return Heard::Noise(error.to_string()),
             }
         }

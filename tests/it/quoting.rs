@@ -6,9 +6,7 @@ use std::fmt::Write as _;
 /// Splits a line into words by redis-cli's rules. `"x"*300` stands for the quoted text 300 times over,
 /// which redis-cli itself would refuse, so the extension takes nothing away.
 pub(crate) fn words(line: &str) -> Result<Vec<Vec<u8>>, String> {
-    let mut reader = Reader {
-        rest: line.as_bytes(),
-    };
+    let mut reader = Reader { rest: line.as_bytes() };
     let mut words = Vec::new();
     loop {
         reader.skip_blanks();
@@ -23,9 +21,7 @@ pub(crate) fn words(line: &str) -> Result<Vec<Vec<u8>>, String> {
 pub(crate) fn quote(bytes: &[u8]) -> String {
     const LONGEST_RUN_WRITTEN_OUT: usize = 64;
     match bytes {
-        [first, rest @ ..]
-            if rest.len() >= LONGEST_RUN_WRITTEN_OUT && rest.iter().all(|byte| byte == first) =>
-        {
+        [first, rest @ ..] if rest.len() >= LONGEST_RUN_WRITTEN_OUT && rest.iter().all(|byte| byte == first) => {
             format!("{}*{}", quote(&[*first]), bytes.len())
         }
         _ => {
@@ -108,13 +104,9 @@ impl Reader<'_> {
             b'b' => 8,
             b'a' => 7,
             b'x' => {
-                let digits = self
-                    .rest
-                    .get(..2)
-                    .and_then(|digits| std::str::from_utf8(digits).ok());
-                let byte = digits
-                    .and_then(|digits| u8::from_str_radix(digits, 16).ok())
-                    .ok_or("\\x wants two hexadecimal digits")?;
+                let digits = self.rest.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+                let byte =
+                    digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).ok_or("\\x wants two hexadecimal digits")?;
                 self.rest = &self.rest[2..];
                 byte
             }
@@ -139,22 +131,14 @@ impl Reader<'_> {
     fn repeated(&mut self, word: Vec<u8>) -> Result<Vec<u8>, String> {
         if self.rest.first() != Some(&b'*') {
             return match self.rest.first() {
-                Some(byte) if !byte.is_ascii_whitespace() => {
-                    Err("a closing quote must end its word".to_owned())
-                }
+                Some(byte) if !byte.is_ascii_whitespace() => Err("a closing quote must end its word".to_owned()),
                 _ => Ok(word),
             };
         }
         self.next();
-        let end = self
-            .rest
-            .iter()
-            .position(u8::is_ascii_whitespace)
-            .unwrap_or(self.rest.len());
+        let end = self.rest.iter().position(u8::is_ascii_whitespace).unwrap_or(self.rest.len());
         let (count, rest) = self.rest.split_at(end);
-        let count = std::str::from_utf8(count)
-            .ok()
-            .and_then(|count| count.parse().ok());
+        let count = std::str::from_utf8(count).ok().and_then(|count| count.parse().ok());
         self.rest = rest;
         Ok(word.repeat(count.ok_or("a repetition wants a number after *")?))
     }
@@ -170,10 +154,7 @@ fn what_is_quoted_reads_back() {
 #[test]
 fn words_follow_redis_cli() {
     let check = |line: &str, expected: &[&str]| {
-        let expected: Vec<Vec<u8>> = expected
-            .iter()
-            .map(|word| word.as_bytes().to_vec())
-            .collect();
+        let expected: Vec<Vec<u8>> = expected.iter().map(|word| word.as_bytes().to_vec()).collect();
         assert_eq!(words(line), Ok(expected), "{line}");
     };
     check("  SET k  v ", &["SET", "k", "v"]);

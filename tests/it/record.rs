@@ -31,9 +31,8 @@ pub(crate) fn record(corpus: &[Transcript], differences: &Differences) {
             .protocols()
             .into_iter()
             .map(|protocol| {
-                listen(transcript, protocol, &mut Server::redis().into_peer()).unwrap_or_else(
-                    |error| panic!("{} in {protocol:?}: {error}", transcript.name()),
-                )
+                listen(transcript, protocol, &mut Server::redis().into_peer())
+                    .unwrap_or_else(|error| panic!("{} in {protocol:?}: {error}", transcript.name()))
             })
             .collect();
         rewrite(transcript, &takes, differences);
@@ -41,11 +40,7 @@ pub(crate) fn record(corpus: &[Transcript], differences: &Differences) {
 }
 
 /// Plays a transcript without judging it: one take for each request.
-fn listen(
-    transcript: &Transcript,
-    protocol: Protocol,
-    peer: &mut dyn Peer,
-) -> Result<Vec<Take>, String> {
+fn listen(transcript: &Transcript, protocol: Protocol, peer: &mut dyn Peer) -> Result<Vec<Take>, String> {
     let mut takes = Vec::new();
     let mut conn = "main".to_owned();
     let mut spoken = BTreeMap::new();
@@ -57,10 +52,7 @@ fn listen(
                 if !say.bytes.is_empty() {
                     peer.send(&conn, &say.bytes);
                 }
-                takes.push(Take {
-                    protocol: spoken[&conn],
-                    replies: all_replies(peer, &conn),
-                });
+                takes.push(Take { protocol: spoken[&conn], replies: all_replies(peer, &conn) });
             }
             Step::Conn(name) => {
                 conn.clone_from(name);
@@ -79,12 +71,7 @@ fn listen(
     Ok(takes)
 }
 
-fn enter(
-    peer: &mut dyn Peer,
-    conn: &str,
-    protocol: Protocol,
-    spoken: &mut BTreeMap<String, Protocol>,
-) -> Result<(), String> {
+fn enter(peer: &mut dyn Peer, conn: &str, protocol: Protocol, spoken: &mut BTreeMap<String, Protocol>) -> Result<(), String> {
     if !spoken.contains_key(conn) {
         greet(peer, conn, protocol)?;
         spoken.insert(conn.to_owned(), protocol);
@@ -107,9 +94,7 @@ fn rewrite(transcript: &Transcript, takes: &[Vec<Take>], differences: &Differenc
     for (index, say) in transcript.says().enumerate() {
         let takes: Vec<&Take> = takes.iter().map(|takes| &takes[index]).collect();
         let kept = |take: &&Take| {
-            let listed = differences
-                .listed(&transcript.name(), say, take.protocol)
-                .is_some();
+            let listed = differences.listed(&transcript.name(), say, take.protocol).is_some();
             listed || holds(say, take)
         };
         if !takes.iter().all(kept) {
@@ -147,42 +132,23 @@ fn holds(say: &Say, take: &Take) -> bool {
 
 /// The lines for what was heard: one notation for both protocols where one encodes to both, else one for each.
 fn lines(takes: &[&Take]) -> Vec<String> {
-    let decoded: Vec<Vec<Reply>> = takes
-        .iter()
-        .map(|take| take.replies.iter().map(|reply| decode(reply)).collect())
-        .collect();
+    let decoded: Vec<Vec<Reply>> = takes.iter().map(|take| take.replies.iter().map(|reply| decode(reply)).collect()).collect();
     if let ([resp2, resp3], [take2, take3]) = (decoded.as_slice(), takes) {
-        let merged: Vec<Reply> = resp2
-            .iter()
-            .zip(resp3)
-            .map(|(resp2, resp3)| merge(resp2, resp3))
-            .collect();
-        if !all_match(&merged, &take2.replies, take2.protocol)
-            || !all_match(&merged, &take3.replies, take3.protocol)
-        {
+        let merged: Vec<Reply> = resp2.iter().zip(resp3).map(|(resp2, resp3)| merge(resp2, resp3)).collect();
+        if !all_match(&merged, &take2.replies, take2.protocol) || !all_match(&merged, &take3.replies, take3.protocol) {
             return [written("<2", resp2), written("<3", resp3)].concat();
         }
         return written("<", &merged);
     }
-    decoded
-        .iter()
-        .flat_map(|replies| written("<", replies))
-        .collect()
+    decoded.iter().flat_map(|replies| written("<", replies)).collect()
 }
 
 fn written(prefix: &str, replies: &[Reply]) -> Vec<String> {
-    replies
-        .iter()
-        .flat_map(Reply::lines)
-        .map(|line| format!("{prefix} {line}"))
-        .collect()
+    replies.iter().flat_map(Reply::lines).map(|line| format!("{prefix} {line}")).collect()
 }
 
 fn decode(bytes: &[u8]) -> Reply {
-    let (_, reply) = frame::decode(bytes)
-        .ok()
-        .flatten()
-        .expect("receive hands over whole replies");
+    let (_, reply) = frame::decode(bytes).ok().flatten().expect("receive hands over whole replies");
     reply
 }
 
@@ -190,45 +156,20 @@ fn decode(bytes: &[u8]) -> Reply {
 fn merge(resp2: &Reply, resp3: &Reply) -> Reply {
     match (resp2, resp3) {
         (Reply::NilArray, Reply::Nil) => Reply::NilArray,
-        (
-            _,
-            Reply::Aggregate {
-                kind: Kind::Attribute,
-                items,
-                ..
-            },
-        ) => {
+        (_, Reply::Aggregate { kind: Kind::Attribute, items, .. }) => {
             let mut items = items.clone();
             if let Some(last) = items.last_mut() {
                 *last = merge(resp2, last);
             }
-            Reply::Aggregate {
-                kind: Kind::Attribute,
-                items,
-                any_order: false,
-            }
+            Reply::Aggregate { kind: Kind::Attribute, items, any_order: false }
         }
-        (Reply::Aggregate { items: items2, .. }, Reply::Aggregate { kind, items, .. })
-            if items2.len() == items.len() =>
-        {
+        (Reply::Aggregate { items: items2, .. }, Reply::Aggregate { kind, items, .. }) if items2.len() == items.len() => {
             let any_order = items2 != items && items.iter().all(|item| items2.contains(item));
             if any_order {
-                return Reply::Aggregate {
-                    kind: *kind,
-                    items: items.clone(),
-                    any_order,
-                };
+                return Reply::Aggregate { kind: *kind, items: items.clone(), any_order };
             }
-            let items = items2
-                .iter()
-                .zip(items)
-                .map(|(resp2, resp3)| merge(resp2, resp3))
-                .collect();
-            Reply::Aggregate {
-                kind: *kind,
-                items,
-                any_order,
-            }
+            let items = items2.iter().zip(items).map(|(resp2, resp3)| merge(resp2, resp3)).collect();
+            Reply::Aggregate { kind: *kind, items, any_order }
         }
         _ => resp3.clone(),
     }

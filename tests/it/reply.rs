@@ -113,53 +113,39 @@ pub(crate) fn parse<'a>(lines: impl IntoIterator<Item = &'a str>) -> Result<Vec<
 
 fn parse_one(line: &str, more: &mut dyn Iterator<Item = &str>) -> Result<Reply, String> {
     let rest = line.get(1..).unwrap_or_default();
-    Ok(
-        match line.as_bytes().first().ok_or("an empty reply line")? {
-            b'+' => Reply::Simple(text(rest)?),
-            b'-' => Reply::Error(text(rest)?),
-            b':' => Reply::Int(number(rest)?),
-            b'"' => Reply::Bulk(literal(line)?),
-            b',' => Reply::Double(rest.to_owned()),
-            b'#' => Reply::Bool(rest == "t"),
-            b'(' if line == "(nil)" => Reply::Nil,
-            b'(' if line == "(nil array)" => Reply::NilArray,
-            b'(' => Reply::BigNumber(rest.to_owned()),
-            b'=' => {
-                let (format, content) = rest
-                    .split_once(':')
-                    .ok_or("a verbatim string is =fmt:\"..\"")?;
-                Reply::Verbatim(format.to_owned(), literal(content)?)
-            }
-            marker => match Kind::from_marker(*marker) {
-                Some(kind) => parse_aggregate(kind, rest, more)?,
-                None => Reply::Loose(parse_loose(line)?),
-            },
+    Ok(match line.as_bytes().first().ok_or("an empty reply line")? {
+        b'+' => Reply::Simple(text(rest)?),
+        b'-' => Reply::Error(text(rest)?),
+        b':' => Reply::Int(number(rest)?),
+        b'"' => Reply::Bulk(literal(line)?),
+        b',' => Reply::Double(rest.to_owned()),
+        b'#' => Reply::Bool(rest == "t"),
+        b'(' if line == "(nil)" => Reply::Nil,
+        b'(' if line == "(nil array)" => Reply::NilArray,
+        b'(' => Reply::BigNumber(rest.to_owned()),
+        b'=' => {
+            let (format, content) = rest.split_once(':').ok_or("a verbatim string is =fmt:\"..\"")?;
+            Reply::Verbatim(format.to_owned(), literal(content)?)
+        }
+        marker => match Kind::from_marker(*marker) {
+            Some(kind) => parse_aggregate(kind, rest, more)?,
+            None => Reply::Loose(parse_loose(line)?),
         },
-    )
+    })
 }
 
-fn parse_aggregate(
-    kind: Kind,
-    rest: &str,
-    more: &mut dyn Iterator<Item = &str>,
-) -> Result<Reply, String> {
+fn parse_aggregate(kind: Kind, rest: &str, more: &mut dyn Iterator<Item = &str>) -> Result<Reply, String> {
     let (count, any_order) = match rest.strip_suffix(" in any order") {
         Some(count) => (count, true),
         None => (rest, false),
     };
-    let count: usize = count
-        .parse()
-        .map_err(|_| format!("not a count: {count:?}"))?;
+    let count: usize = count.parse().map_err(|_| format!("not a count: {count:?}"))?;
     let mut items = Vec::new();
     for _ in 0..kind.items(count) {
         let line = more.next().ok_or("fewer elements than announced")?;
         items.push(parse_one(line, more)?);
     }
-    Ok(Reply::Aggregate {
-        kind,
-        items,
-        any_order,
-    })
+    Ok(Reply::Aggregate { kind, items, any_order })
 }
 
 fn parse_loose(line: &str) -> Result<Loose, String> {
@@ -173,10 +159,7 @@ fn parse_loose(line: &str) -> Result<Loose, String> {
                 Loose::Glob(literal(pattern)?)
             } else if let Some(pattern) = line.strip_prefix("error glob ") {
                 Loose::ErrorGlob(literal(pattern)?)
-            } else if let Some((low, high)) = line
-                .strip_prefix("int ")
-                .and_then(|range| range.split_once(".."))
-            {
+            } else if let Some((low, high)) = line.strip_prefix("int ").and_then(|range| range.split_once("..")) {
                 Loose::IntWithin(number(low)?, number(high)?)
             } else {
                 return Err(format!("not a reply: {line:?}"));
@@ -186,17 +169,12 @@ fn parse_loose(line: &str) -> Result<Loose, String> {
 }
 
 fn number(text: &str) -> Result<i64, String> {
-    text.parse()
-        .map_err(|_| format!("not an integer: {text:?}"))
+    text.parse().map_err(|_| format!("not an integer: {text:?}"))
 }
 
 /// The text of a simple string or an error: as it stands, or in quotes where it holds bytes that do not print.
 fn text(rest: &str) -> Result<Vec<u8>, String> {
-    if rest.starts_with('"') {
-        literal(rest)
-    } else {
-        Ok(rest.as_bytes().to_vec())
-    }
+    if rest.starts_with('"') { literal(rest) } else { Ok(rest.as_bytes().to_vec()) }
 }
 
 fn literal(text: &str) -> Result<Vec<u8>, String> {
@@ -226,11 +204,7 @@ impl Reply {
             Reply::Bool(truth) => if *truth { "#t" } else { "#f" }.to_owned(),
             Reply::BigNumber(text) => format!("({text}"),
             Reply::Verbatim(format, bytes) => format!("={format}:{}", quoting::quote(bytes)),
-            Reply::Aggregate {
-                kind,
-                items,
-                any_order,
-            } => {
+            Reply::Aggregate { kind, items, any_order } => {
                 let order = if *any_order { " in any order" } else { "" };
                 format!("{}{}{order}", kind.marker(), kind.announced(items.len()))
             }
@@ -252,20 +226,11 @@ impl Reply {
     /// How many of the first bytes are this reply.
     fn match_prefix(&self, bytes: &[u8], protocol: Protocol) -> Option<usize> {
         match self {
-            Reply::Aggregate {
-                kind,
-                items,
-                any_order,
-            } => {
+            Reply::Aggregate { kind, items, any_order } => {
                 let (header, items) = match (kind, protocol) {
-                    (Kind::Attribute, Protocol::Resp2) => {
-                        (String::new(), &items[items.len() - 1..])
-                    }
+                    (Kind::Attribute, Protocol::Resp2) => (String::new(), &items[items.len() - 1..]),
                     (_, Protocol::Resp2) => (format!("*{}\r\n", items.len()), items.as_slice()),
-                    (_, Protocol::Resp3) => (
-                        format!("{}{}\r\n", kind.marker(), kind.announced(items.len())),
-                        items.as_slice(),
-                    ),
+                    (_, Protocol::Resp3) => (format!("{}{}\r\n", kind.marker(), kind.announced(items.len())), items.as_slice()),
                 };
                 let body = bytes.strip_prefix(header.as_bytes())?;
                 let group = if *kind == Kind::Map { 2 } else { 1 };
@@ -289,8 +254,7 @@ impl Reply {
 
     fn encode_scalar(&self, protocol: Protocol) -> Vec<u8> {
         let line = |marker: u8, text: &[u8]| [&[marker], text, b"\r\n"].concat();
-        let bulk =
-            |bytes: &[u8]| [format!("${}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat();
+        let bulk = |bytes: &[u8]| [format!("${}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat();
         match (self, protocol) {
             (Reply::Simple(text), _) => line(b'+', text),
             (Reply::Error(text), _) => line(b'-', text),
@@ -299,9 +263,7 @@ impl Reply {
             (Reply::Nil, Protocol::Resp2) => b"$-1\r\n".to_vec(),
             (Reply::NilArray, Protocol::Resp2) => b"*-1\r\n".to_vec(),
             (Reply::Nil | Reply::NilArray, Protocol::Resp3) => b"_\r\n".to_vec(),
-            (Reply::Double(text) | Reply::BigNumber(text), Protocol::Resp2) => {
-                bulk(text.as_bytes())
-            }
+            (Reply::Double(text) | Reply::BigNumber(text), Protocol::Resp2) => bulk(text.as_bytes()),
             (Reply::Double(text), Protocol::Resp3) => line(b',', text.as_bytes()),
             (Reply::BigNumber(text), Protocol::Resp3) => line(b'(', text.as_bytes()),
             (Reply::Bool(truth), Protocol::Resp2) => line(b':', if *truth { b"1" } else { b"0" }),
@@ -320,11 +282,7 @@ impl Reply {
 
 fn text_or_quoted(text: &[u8]) -> String {
     match std::str::from_utf8(text) {
-        Ok(plain)
-            if plain.bytes().all(|byte| matches!(byte, b' '..=b'~'))
-                && !plain.starts_with('"')
-                && !plain.ends_with(' ') =>
-        {
+        Ok(plain) if plain.bytes().all(|byte| matches!(byte, b' '..=b'~')) && !plain.starts_with('"') && !plain.ends_with(' ') => {
             plain.to_owned()
         }
         _ => quoting::quote(text),
@@ -342,19 +300,12 @@ fn match_in_order(items: &[Reply], mut bytes: &[u8], protocol: Protocol) -> Opti
 }
 
 /// Takes, for what is heard next, the first expectation left that accepts it. So expectations must not overlap.
-fn match_in_any_order(
-    items: &[Reply],
-    group: usize,
-    mut bytes: &[u8],
-    protocol: Protocol,
-) -> Option<usize> {
+fn match_in_any_order(items: &[Reply], group: usize, mut bytes: &[u8], protocol: Protocol) -> Option<usize> {
     let mut left: Vec<&[Reply]> = items.chunks(group).collect();
     let mut length = 0;
     while !left.is_empty() {
-        let (index, taken) = left
-            .iter()
-            .enumerate()
-            .find_map(|(index, group)| Some((index, match_in_order(group, bytes, protocol)?)))?;
+        let (index, taken) =
+            left.iter().enumerate().find_map(|(index, group)| Some((index, match_in_order(group, bytes, protocol)?)))?;
         left.swap_remove(index);
         bytes = &bytes[taken..];
         length += taken;
@@ -365,15 +316,10 @@ fn match_in_any_order(
 impl Loose {
     fn accepts(&self, heard: &Reply) -> bool {
         match (self, heard) {
-            (Loose::Anything, _) | (Loose::Int, Reply::Int(_)) | (Loose::Bulk, Reply::Bulk(_)) => {
-                true
-            }
+            (Loose::Anything, _) | (Loose::Int, Reply::Int(_)) | (Loose::Bulk, Reply::Bulk(_)) => true,
             (Loose::Array, Reply::Aggregate { kind, .. }) => *kind == Kind::Array,
             (Loose::IntWithin(low, high), Reply::Int(number)) => (low..=high).contains(&number),
-            (
-                Loose::Glob(pattern),
-                Reply::Bulk(text) | Reply::Simple(text) | Reply::Verbatim(_, text),
-            )
+            (Loose::Glob(pattern), Reply::Bulk(text) | Reply::Simple(text) | Reply::Verbatim(_, text))
             | (Loose::ErrorGlob(pattern), Reply::Error(text)) => glob(pattern, text),
             _ => false,
         }
@@ -417,24 +363,11 @@ fn a_notation_encodes_to_both_protocols() {
     let check = |lines: &str, resp2: &str, resp3: &str| {
         let replies = parse(lines.split('/')).expect(lines);
         assert_eq!(replies.len(), 1, "{lines}");
-        assert!(
-            replies[0].matches(resp2.as_bytes(), Protocol::Resp2),
-            "{lines} in RESP2"
-        );
-        assert!(
-            replies[0].matches(resp3.as_bytes(), Protocol::Resp3),
-            "{lines} in RESP3"
-        );
-        assert!(
-            !replies[0].matches(format!("{resp2}\n").as_bytes(), Protocol::Resp2),
-            "{lines} with a byte too many"
-        );
+        assert!(replies[0].matches(resp2.as_bytes(), Protocol::Resp2), "{lines} in RESP2");
+        assert!(replies[0].matches(resp3.as_bytes(), Protocol::Resp3), "{lines} in RESP3");
+        assert!(!replies[0].matches(format!("{resp2}\n").as_bytes(), Protocol::Resp2), "{lines} with a byte too many");
         let written = replies[0].lines();
-        assert_eq!(
-            parse(written.iter().map(String::as_str)),
-            Ok(replies),
-            "{lines} written down and read back"
-        );
+        assert_eq!(parse(written.iter().map(String::as_str)), Ok(replies), "{lines} written down and read back");
     };
     check("+OK", "+OK\r\n", "+OK\r\n");
     check("(nil)", "$-1\r\n", "_\r\n");
@@ -442,36 +375,15 @@ fn a_notation_encodes_to_both_protocols() {
     check("#f", ":0\r\n", "#f\r\n");
     check(",3.5", "$3\r\n3.5\r\n", ",3.5\r\n");
     check("=txt:\"a\\n\"", "$2\r\na\n\r\n", "=6\r\ntxt:a\n\r\n");
-    check(
-        "%1/  \"a\"/  :1",
-        "*2\r\n$1\r\na\r\n:1\r\n",
-        "%1\r\n$1\r\na\r\n:1\r\n",
-    );
-    check(
-        "~2 in any order/:1/:2",
-        "*2\r\n:2\r\n:1\r\n",
-        "~2\r\n:1\r\n:2\r\n",
-    );
-    check(
-        "|1/+k/:1/\"x\"",
-        "$1\r\nx\r\n",
-        "|1\r\n+k\r\n:1\r\n$1\r\nx\r\n",
-    );
-    check(
-        "*2/any/int 3..4",
-        "*2\r\n*1\r\n:1\r\n:3\r\n",
-        "*2\r\n_\r\n:4\r\n",
-    );
+    check("%1/  \"a\"/  :1", "*2\r\n$1\r\na\r\n:1\r\n", "%1\r\n$1\r\na\r\n:1\r\n");
+    check("~2 in any order/:1/:2", "*2\r\n:2\r\n:1\r\n", "~2\r\n:1\r\n:2\r\n");
+    check("|1/+k/:1/\"x\"", "$1\r\nx\r\n", "|1\r\n+k\r\n:1\r\n$1\r\nx\r\n");
+    check("*2/any/int 3..4", "*2\r\n*1\r\n:1\r\n:3\r\n", "*2\r\n_\r\n:4\r\n");
     check("glob \"a*c*\"", "$3\r\nabc\r\n", "=7\r\ntxt:acd\r\n");
 }
 
 #[test]
 fn a_glob_anchors_at_both_ends() {
     assert!(glob(b"abc", b"abc") && !glob(b"abc", b"abcd") && !glob(b"bc", b"abc"));
-    assert!(
-        glob(b"a*c", b"ac")
-            && glob(b"a*c", b"abcc")
-            && !glob(b"a*c", b"acb")
-            && !glob(b"ab*bc", b"abc")
-    );
+    assert!(glob(b"a*c", b"ac") && glob(b"a*c", b"abcc") && !glob(b"a*c", b"acb") && !glob(b"ab*bc", b"abc"));
 }

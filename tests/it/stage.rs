@@ -24,29 +24,13 @@ pub(crate) fn check<P: Peer>(
     let mut plays: Vec<(&Transcript, Protocol, Delivery)> = Vec::new();
     for transcript in corpus {
         for protocol in transcript.protocols() {
-            plays.extend(
-                deliveries
-                    .iter()
-                    .map(|delivery| (transcript, protocol, *delivery)),
-            );
+            plays.extend(deliveries.iter().map(|delivery| (transcript, protocol, *delivery)));
         }
     }
-    let reports = on_threads(&plays, |(transcript, protocol, delivery)| {
-        play(
-            transcript,
-            *protocol,
-            *delivery,
-            &mut new_peer(),
-            differences,
-        )
-    });
+    let reports =
+        on_threads(&plays, |(transcript, protocol, delivery)| play(transcript, *protocol, *delivery, &mut new_peer(), differences));
     let reports = reports.concat();
-    assert!(
-        reports.is_empty(),
-        "{} replies differ:\n\n{}",
-        reports.len(),
-        reports.join("\n")
-    );
+    assert!(reports.is_empty(), "{} replies differ:\n\n{}", reports.len(), reports.join("\n"));
 }
 
 /// Does `work` for every item, several at a time, and returns the results in the order of the items.
@@ -60,17 +44,10 @@ pub(crate) fn on_threads<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R +
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(item) = items.get(index) else { return };
                     let result = work(item);
-                    results
-                        .lock()
-                        .expect("no thread panics while it holds the lock")
-                        .insert(index, result);
+                    results.lock().expect("no thread panics while it holds the lock").insert(index, result);
                 }
             });
         }
     });
-    results
-        .into_inner()
-        .expect("the threads have ended")
-        .into_values()
-        .collect()
+    results.into_inner().expect("the threads have ended").into_values().collect()
 }

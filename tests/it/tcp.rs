@@ -9,9 +9,7 @@ use crate::transcript::corpus;
 
 #[track_caller]
 fn check_our_binary(delivery: Delivery) {
-    check(&corpus(), &[delivery], &Differences::none(), || {
-        Server::redlet().into_peer()
-    });
+    check(&corpus(), &[delivery], &Differences::none(), || Server::redlet().into_peer());
 }
 
 #[test]

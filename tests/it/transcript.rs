@@ -60,10 +60,7 @@ impl Expected {
     }
 
     fn lines_in(&self, protocol: Protocol) -> impl Iterator<Item = &str> {
-        self.lines
-            .iter()
-            .filter(move |(only, _)| only.is_none_or(|only| only == protocol))
-            .map(|(_, line)| line.as_str())
+        self.lines.iter().filter(move |(only, _)| only.is_none_or(|only| only == protocol)).map(|(_, line)| line.as_str())
     }
 
     pub(crate) fn push(&mut self, line: &str) -> Result<(), String> {
@@ -89,14 +86,8 @@ pub(crate) fn corpus() -> Vec<Transcript> {
     let entries = std::fs::read_dir(directory()).expect("the corpus is in the repository");
     let mut paths: Vec<PathBuf> = entries
         .map(|entry| entry.expect("the corpus can be listed").path())
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "resp")
-        })
-        .filter(|path| {
-            path.file_name()
-                .is_some_and(|name| name.to_string_lossy().starts_with(&wanted))
-        })
+        .filter(|path| path.extension().is_some_and(|extension| extension == "resp"))
+        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&wanted)))
         .collect();
     paths.sort();
     assert!(!paths.is_empty(), "no transcript begins with {wanted:?}");
@@ -106,36 +97,24 @@ pub(crate) fn corpus() -> Vec<Transcript> {
 impl Transcript {
     fn load(path: PathBuf) -> Transcript {
         let text = std::fs::read_to_string(&path).expect("a transcript can be read");
-        Transcript::parse(path.clone(), &text)
-            .unwrap_or_else(|error| panic!("{}:{error}", path.display()))
+        Transcript::parse(path.clone(), &text).unwrap_or_else(|error| panic!("{}:{error}", path.display()))
     }
 
     /// Its name in reports and in the list of differences.
     pub(crate) fn name(&self) -> String {
-        self.path
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-            .unwrap_or_default()
+        self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
     /// The protocols it is to be played in.
     pub(crate) fn protocols(&self) -> Vec<Protocol> {
-        self.only
-            .map_or_else(|| vec![Protocol::Resp2, Protocol::Resp3], |only| vec![only])
+        self.only.map_or_else(|| vec![Protocol::Resp2, Protocol::Resp3], |only| vec![only])
     }
 
     fn parse(path: PathBuf, text: &str) -> Result<Transcript, String> {
-        let mut transcript = Transcript {
-            path,
-            only: None,
-            since: None,
-            steps: Vec::new(),
-        };
+        let mut transcript = Transcript { path, only: None, since: None, steps: Vec::new() };
         for (index, line) in text.lines().enumerate() {
             let number = index + 1;
-            transcript
-                .line(number, line)
-                .map_err(|error| format!("{number}: {error}"))?;
+            transcript.line(number, line).map_err(|error| format!("{number}: {error}"))?;
         }
         Ok(transcript)
     }
@@ -152,9 +131,7 @@ impl Transcript {
                 _ => Err("a reply without a request".to_owned()),
             },
             Some(b'@') => self.directive(number, line),
-            Some(_) => Err(format!(
-                "neither comment, request, reply nor directive: {line:?}"
-            )),
+            Some(_) => Err(format!("neither comment, request, reply nor directive: {line:?}")),
         }
     }
 
@@ -166,12 +143,8 @@ impl Transcript {
             "@conn" => self.steps.push(Step::Conn(rest.to_owned())),
             "@closed" => self.steps.push(Step::Closed),
             "@advance" => {
-                let millis = rest
-                    .strip_suffix("ms")
-                    .and_then(|millis| millis.parse().ok());
-                self.steps.push(Step::Advance(Duration::from_millis(
-                    millis.ok_or("@advance wants milliseconds: 50ms")?,
-                )));
+                let millis = rest.strip_suffix("ms").and_then(|millis| millis.parse().ok());
+                self.steps.push(Step::Advance(Duration::from_millis(millis.ok_or("@advance wants milliseconds: 50ms")?)));
             }
             "@since" if self.steps.is_empty() => self.since = Some(rest.to_owned()),
             "@resp" => {
@@ -194,13 +167,7 @@ impl Transcript {
     fn say(&mut self, line: usize, text: &str, bytes: Vec<u8>) -> Result<(), String> {
         let before = self.says().filter(|say| say.text == text).count();
         let expected = Expected::default();
-        self.steps.push(Step::Say(Say {
-            line,
-            text: text.to_owned(),
-            occurrence: before + 1,
-            bytes,
-            expected,
-        }));
+        self.steps.push(Step::Say(Say { line, text: text.to_owned(), occurrence: before + 1, bytes, expected }));
         Ok(())
     }
 
@@ -231,12 +198,7 @@ fn every_reply_in_the_corpus_can_be_read() {
         for say in transcript.says() {
             for protocol in transcript.protocols() {
                 let replies = say.expected.replies(protocol);
-                assert!(
-                    replies.is_ok(),
-                    "{}:{}: {replies:?}",
-                    transcript.name(),
-                    say.line
-                );
+                assert!(replies.is_ok(), "{}:{}: {replies:?}", transcript.name(), say.line);
             }
         }
     }
