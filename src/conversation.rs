@@ -91,10 +91,20 @@ pub struct Conversation {
     waiting: Option<Wait>,
 }
 
+/// What a peer is told that comes when `maxclients` are there.
+pub const TOO_MANY_CLIENTS: &[u8] = b"-ERR max number of clients reached\r\n";
+
 impl Conversation {
-    /// A conversation that is about to begin.
-    pub fn new(session: Session) -> Self {
-        Self { session, parser: Parser::default(), unfinished: Vec::new(), waiting: None }
+    /// Begins a conversation with a client at `addr`. `None` when there are too many: it is told [`TOO_MANY_CLIENTS`].
+    pub fn begin(shared: &Shared, addr: String, laddr: String, flags: u32) -> Option<Self> {
+        if shared.clients.len() as u64 >= shared.settings.maxclients.load(Ordering::Relaxed) {
+            shared.stats.refused.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        shared.stats.connections.fetch_add(1, Ordering::Relaxed);
+        let client = shared.clients.add(addr, laddr, flags, shared.clock.now());
+        let session = Session::new(client, !shared.settings.password_required());
+        Some(Self { session, parser: Parser::default(), unfinished: Vec::new(), waiting: None })
     }
 
     /// The client's own state.

@@ -17,9 +17,8 @@ use tokio::time::{sleep, timeout};
 use crate::clients::Client;
 use crate::clock::UnixMillis;
 use crate::config::Config;
-use crate::conversation::Conversation;
+use crate::conversation::{Conversation, TOO_MANY_CLIENTS};
 use crate::error::Error;
-use crate::session::Session;
 use crate::shared::Shared;
 use crate::socket::Connection;
 use crate::store::Sweep;
@@ -229,15 +228,12 @@ fn admit_unix(stream: UnixStream, shared: &Arc<Shared>, workers: &Workers) -> io
 
 /// Begins a conversation, unless there are too many: then the peer is told so.
 fn admit(stream: &mut impl Write, addr: String, laddr: String, flags: u32, shared: &Shared) -> Option<Conversation> {
-    if shared.clients.len() as u64 >= shared.settings.maxclients.load(Ordering::Relaxed) {
-        shared.stats.refused.fetch_add(1, Ordering::Relaxed);
+    let conversation = Conversation::begin(shared, addr, laddr, flags);
+    if conversation.is_none() {
         // A peer that is already gone needs no telling.
-        let _told = stream.write(b"-ERR max number of clients reached\r\n");
-        return None;
+        let _told = stream.write(TOO_MANY_CLIENTS);
     }
-    shared.stats.connections.fetch_add(1, Ordering::Relaxed);
-    let client = shared.clients.add(addr, laddr, flags, shared.clock.now());
-    Some(Conversation::new(Session::new(client, !shared.settings.password_required())))
+    conversation
 }
 
 /// Serves a connection on the worker thread whose turn it is. `open` makes it known to that thread's event loop.

@@ -1,5 +1,33 @@
-//! The integration tests, one module a judge.
+//! Integration tests, one crate: what a client says and hears, judged by the same transcripts wherever they are played.
 
-mod embedded; // The server inside a program: it starts, answers, and leaves nothing behind.
-mod parser; // The request parser: redis-protocol agrees with it, and segments make no difference.
-mod tidy; // The house rules that a machine can check.
+// Words, escapes and repetitions of the transcripts.
+mod quoting;
+// The notation of replies, in both protocols.
+mod reply;
+// Where a reply ends and what it says.
+mod frame;
+// The file format of the corpus.
+mod transcript;
+// Plays a transcript to a peer and reports what differs.
+mod play;
+// Plays the whole corpus, several files at once.
+mod stage;
+// The listed differences between redis-server and this server.
+mod differences;
+// Servers as processes, spoken to over TCP.
+mod process;
+// Writes the replies of a real server into the corpus.
+mod record;
+// The corpus against a real redis-server.
+mod oracle;
+// The corpus against our binary, over TCP.
+#[cfg(feature = "cli")]
+mod tcp;
+// The corpus without a socket: fed whole, pipelined and byte by byte to the conversation.
+mod conversation;
+// The server inside a program: it starts, answers, and leaves nothing behind.
+mod embedded;
+// The request parser: redis-protocol agrees with it, and segments make no difference.
+mod parser;
+// The house rules that a machine can check.
+mod tidy;

@@ -36,7 +36,7 @@ const GRAPH: &[(&str, &[&str])] = &[
     ),
     ("workers", &["config", "conversation", "shared"]),
     ("socket", &["clock", "config", "conversation", "shared", "workers"]),
-    ("server", &["clients", "clock", "config", "conversation", "error", "session", "shared", "socket", "store", "workers"]),
+    ("server", &["clients", "clock", "config", "conversation", "error", "shared", "socket", "store", "workers"]),
     ("embed", &["config", "error", "server", "shared"]),
 ];
 
