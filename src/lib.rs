@@ -11,6 +11,7 @@ mod log;
 mod monitor;
 mod number;
 mod resp;
+mod secret;
 mod server;
 mod session;
 mod settings;

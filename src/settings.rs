@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering}
 
 use parking_lot::RwLock;
 
+use crate::secret;
+
 /// Parameters that are looked at on the data path or by the socket layer. Each is read with one relaxed load.
 #[derive(Debug)]
 pub struct Settings {
@@ -54,9 +56,9 @@ impl Settings {
         self.password_required.load(Ordering::Acquire)
     }
 
-    /// Whether `password` is the required one.
+    /// Whether `password` is the required one. How long it takes tells nothing about the required one.
     pub fn password_is(&self, password: &[u8]) -> bool {
-        *self.requirepass.read() == password
+        secret::is_same(&self.requirepass.read(), password)
     }
 
     /// Requires `password` of new connections; an empty one requires none.

@@ -13,6 +13,7 @@ const GRAPH: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("number", &[]),
     ("glob", &[]),
+    ("secret", &[]),
     ("log", &["config"]),
     ("stats", &[]),
     ("slowlog", &[]),
@@ -20,7 +21,7 @@ const GRAPH: &[(&str, &[&str])] = &[
     ("store", &["clock", "number"]),
     ("clients", &["clock", "config"]),
     ("session", &["clients", "resp"]),
-    ("settings", &["config", "error", "glob", "log", "number"]),
+    ("settings", &["config", "error", "glob", "log", "number", "secret"]),
     ("shared", &["clients", "clock", "config", "error", "log", "settings", "slowlog", "stats", "store"]),
     (
         "command",
