@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::task::Waker;
 
 use parking_lot::Mutex;
@@ -19,6 +19,8 @@ pub struct Client {
     pub addr: String,
     /// The address it connected to.
     pub laddr: String,
+    /// The descriptor of its socket; -1 while it has none.
+    pub fd: AtomicI32,
     /// When it connected.
     pub created: UnixMillis,
     /// The time of its last batch, in Unix milliseconds.
@@ -54,6 +56,8 @@ pub struct Names {
 struct Mailbox {
     /// Bytes to be sent between replies.
     bytes: Vec<u8>,
+    /// A command waits that another client may end.
+    waiting: bool,
     /// `CLIENT UNBLOCK`: how a waiting command is to end.
     unblock: Option<Unblock>,
     /// Wakes the connection's task.
@@ -78,10 +82,12 @@ impl Client {
     pub const NO_EVICT: u32 = 1 << 2;
     /// `CLIENT NO-TOUCH ON`.
     pub const NO_TOUCH: u32 = 1 << 3;
-    /// Waits within a command.
+    /// Waits within a command, or is held back by a pause.
     pub const BLOCKED: u32 = 1 << 4;
     /// To be closed once its output has been written.
     pub const CLOSING: u32 = 1 << 5;
+    /// `CLIENT REPLY OFF`: it is sent nothing, not even what it did not ask for.
+    pub const SILENT: u32 = 1 << 6;
 
     /// Whether a flag is set.
     pub fn has(&self, flag: u32) -> bool {
@@ -110,6 +116,9 @@ impl Client {
 
     /// Leaves `bytes` to be sent between its replies. A client that lets too many of them wait is cut off.
     pub fn deliver(&self, bytes: &[u8]) {
+        if self.has(Self::SILENT) {
+            return;
+        }
         self.wake(|mailbox| {
             if mailbox.bytes.len() + bytes.len() > MAILBOX_BYTES_MAX {
                 self.killed.store(true, Ordering::Release);
@@ -119,9 +128,37 @@ impl Client {
         });
     }
 
-    /// Ends its wait.
-    pub fn unblock(&self, how: Unblock) {
-        self.wake(|mailbox| mailbox.unblock = Some(how));
+    /// A command of its begins to wait: from here on another client may end that.
+    pub fn begin_wait(&self) {
+        let mut mailbox = self.mailbox.lock();
+        mailbox.waiting = true;
+        mailbox.unblock = None;
+        self.set_flag(Self::BLOCKED, true);
+    }
+
+    /// Ends its wait for another client. Whether it was waiting.
+    pub fn unblock(&self, how: Unblock) -> bool {
+        let mut waiting = false;
+        self.wake(|mailbox| {
+            waiting = mailbox.waiting;
+            if waiting {
+                mailbox.waiting = false;
+                mailbox.unblock = Some(how);
+            }
+        });
+        waiting
+    }
+
+    /// Ends its own wait when it is `due`, or when another client has ended it: then the answer says how. `None` while it goes on.
+    pub fn end_wait(&self, due: bool) -> Option<Option<Unblock>> {
+        let mut mailbox = self.mailbox.lock();
+        let unblock = mailbox.unblock.take();
+        if unblock.is_none() && !due {
+            return None;
+        }
+        mailbox.waiting = false;
+        self.set_flag(Self::BLOCKED, false);
+        Some(unblock)
     }
 
     fn wake(&self, change: impl FnOnce(&mut Mailbox)) {
@@ -148,9 +185,10 @@ impl Client {
         out.append(&mut self.mailbox.lock().bytes);
     }
 
-    /// How its wait was ended by another client, if it was.
-    pub fn take_unblock(&self) -> Option<Unblock> {
-        self.mailbox.lock().unblock.take()
+    /// Bytes that wait to be sent between its replies, and the memory they take.
+    pub fn waiting_bytes(&self) -> (usize, usize) {
+        let mailbox = self.mailbox.lock();
+        (mailbox.bytes.len(), mailbox.bytes.capacity())
     }
 }
 
@@ -159,11 +197,11 @@ impl Client {
 pub struct Clients {
     next_id: AtomicU64,
     list: Mutex<BTreeMap<u64, Arc<Client>>>,
-    monitors: AtomicUsize,
-    /// Commands are held back until this time, in Unix milliseconds: `CLIENT PAUSE`.
-    pub(crate) paused_until: AtomicU64,
-    /// Whether the pause holds back only what writes.
-    pub(crate) pause_writes_only: AtomicBool,
+    monitors: Mutex<Vec<Arc<Client>>>,
+    monitor_count: AtomicUsize,
+    /// `CLIENT PAUSE`: the end of the pause in Unix milliseconds, and in the lowest bit whether it holds back what only reads too.
+    /// One word, so that a reader never sees half of a change.
+    pause: AtomicU64,
 }
 
 impl Clients {
@@ -173,6 +211,7 @@ impl Clients {
             id: self.next_id.fetch_add(1, Ordering::Relaxed) + 1,
             addr,
             laddr,
+            fd: AtomicI32::new(-1),
             created: now,
             active: AtomicU64::new(now.0),
             db: AtomicUsize::new(0),
@@ -190,8 +229,14 @@ impl Clients {
 
     /// Forgets a connection.
     pub fn remove(&self, client: &Client) {
-        self.set_monitor(client, false);
+        self.end_monitor(client);
         self.list.lock().remove(&client.id);
+    }
+
+    /// Has a connection closed by its own task, and forgets it at once: who asks after this is told of it no more.
+    pub fn kill(&self, client: &Client) {
+        client.kill();
+        self.remove(client);
     }
 
     /// How many there are.
@@ -214,40 +259,61 @@ impl Clients {
         self.list.lock().get(&id).cloned()
     }
 
-    /// Whether anybody watches: looked at once a batch, so that nobody pays when nobody does.
+    /// Whether anybody watches, so that nobody pays when nobody does.
+    #[inline]
     pub fn has_monitors(&self) -> bool {
-        self.monitors.load(Ordering::Relaxed) > 0
+        self.monitor_count.load(Ordering::Relaxed) > 0
     }
 
-    /// Has a client watch every command, or no longer.
-    pub fn set_monitor(&self, client: &Client, on: bool) {
-        if client.has(Client::MONITOR) != on {
-            client.set_flag(Client::MONITOR, on);
-            if on {
-                self.monitors.fetch_add(1, Ordering::Relaxed);
-            } else {
-                self.monitors.fetch_sub(1, Ordering::Relaxed);
-            }
+    /// Has a client watch every command.
+    pub fn begin_monitor(&self, client: &Arc<Client>) {
+        let mut monitors = self.monitors.lock();
+        if !client.has(Client::MONITOR) {
+            client.set_flag(Client::MONITOR, true);
+            monitors.push(Arc::clone(client));
+            self.monitor_count.store(monitors.len(), Ordering::Relaxed);
         }
     }
 
-    /// Sends a line to all who watch.
-    pub fn show_monitors(&self, line: &[u8]) {
-        for client in self.all().iter().filter(|client| client.has(Client::MONITOR)) {
+    /// Has a client watch no longer. Nothing is delivered to it after this.
+    pub fn end_monitor(&self, client: &Client) {
+        if client.has(Client::MONITOR) {
+            let mut monitors = self.monitors.lock();
+            client.set_flag(Client::MONITOR, false);
+            monitors.retain(|monitor| monitor.id != client.id);
+            self.monitor_count.store(monitors.len(), Ordering::Relaxed);
+        }
+    }
+
+    /// Sends a line to all who watch but the one with the id `except`.
+    pub fn show_monitors(&self, line: &[u8], except: u64) {
+        for client in self.monitors.lock().iter().filter(|client| client.id != except) {
             client.deliver(line);
         }
     }
 
-    /// Holds commands back until `until`. A pause that ends later, or that holds back more, is not cut short.
-    pub fn pause(&self, until: UnixMillis, writes_only: bool) {
-        self.paused_until.store(until.0, Ordering::Relaxed);
-        self.pause_writes_only.store(writes_only, Ordering::Release);
+    /// Holds commands back until `until`. A pause that ends later, or that holds back more, is neither cut short nor weakened.
+    pub fn pause(&self, until: UnixMillis, writes_only: bool, now: UnixMillis) {
+        let wanted = (until.0.min(u64::MAX >> 1) << 1) | u64::from(!writes_only);
+        let change = |old: u64| {
+            let still_on = old >> 1 > now.0;
+            if still_on { (old.max(wanted) & !1) | ((old | wanted) & 1) } else { wanted }
+        };
+        self.pause.update(Ordering::AcqRel, Ordering::Acquire, change);
+    }
+
+    /// Ends the pause, and has those who were held back go on.
+    pub fn unpause(&self) {
+        self.pause.store(0, Ordering::Release);
+        self.wake_all();
     }
 
     /// Until when a command is held back at `now`, if it is.
+    #[inline]
     pub fn paused(&self, writes: bool, now: UnixMillis) -> Option<UnixMillis> {
-        let until = UnixMillis(self.paused_until.load(Ordering::Relaxed));
-        (until > now && (writes || !self.pause_writes_only.load(Ordering::Acquire))).then_some(until)
+        let pause = self.pause.load(Ordering::Acquire);
+        let (until, holds_reads) = (UnixMillis(pause >> 1), pause & 1 != 0);
+        (until > now && (writes || holds_reads)).then_some(until)
     }
 
     /// Wakes every connection, so that what was held back is looked at again.
@@ -255,5 +321,41 @@ impl Clients {
         for client in self.all() {
             client.wake(|_| {});
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_is_neither_cut_short_nor_weakened() {
+        let clients = Clients::default();
+        let at = UnixMillis;
+        clients.pause(at(200), true, at(100));
+        clients.pause(at(150), false, at(100));
+        assert_eq!(clients.paused(false, at(199)), Some(at(200)), "the later end, and reads as well");
+        clients.pause(at(300), true, at(110));
+        assert_eq!(clients.paused(false, at(299)), Some(at(300)), "a pause of writes does not let reads through");
+        assert_eq!(clients.paused(true, at(300)), None, "over at its end");
+        clients.pause(at(400), true, at(300));
+        assert_eq!(clients.paused(false, at(350)), None, "what is over leaves nothing behind");
+        assert_eq!(clients.paused(true, at(350)), Some(at(400)));
+        clients.unpause();
+        assert_eq!(clients.paused(true, at(350)), None);
+    }
+
+    #[test]
+    fn a_wait_is_ended_once() {
+        let client = Clients::default().add("a".to_owned(), "b".to_owned(), 0, UnixMillis(0));
+        assert!(!client.unblock(Unblock::Error), "it does not wait");
+        client.begin_wait();
+        assert_eq!(client.end_wait(false), None, "it goes on");
+        assert!(client.unblock(Unblock::Error));
+        assert!(!client.unblock(Unblock::Timeout), "it was ended already");
+        assert_eq!(client.end_wait(false), Some(Some(Unblock::Error)));
+        client.begin_wait();
+        assert_eq!(client.end_wait(true), Some(None), "its time has come");
+        assert!(!client.unblock(Unblock::Error), "it is over");
     }
 }

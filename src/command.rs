@@ -17,19 +17,23 @@ mod string;
 mod table;
 
 pub use args::Args;
-pub use dispatch::{Request, dispatch, resume};
+pub use dispatch::{Request, dispatch, held_back, named, resume};
 pub use error::CommandError;
 pub use keyspace::Keyspace;
 pub use keyword::{Choice, Keyword};
 pub use spec::{Arg, ArgKind, Flags, Group, KeyFlags, Spec};
 pub use table::{Command, Table, table};
 
-use crate::clients::Unblock;
+use std::sync::atomic::Ordering;
+
+use crate::clients::{Client, Unblock};
 use crate::clock::UnixMillis;
 use crate::resp::{Argv, Protocol, Reply};
 use crate::session::Session;
+use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::stats::WorkerStats;
+use crate::store::Touch;
 
 /// The commands of every group.
 const GROUPS: &[&[&Spec]] = &[string::SPECS, bitmap::SPECS, generic::SPECS, connection::SPECS, server::SPECS];
@@ -73,10 +77,27 @@ impl Context<'_> {
         self.reply.set_protocol(protocol);
     }
 
+    /// Has accesses leave the time of last use alone, or no longer.
+    pub fn set_no_touch(&mut self, on: bool) {
+        self.session.no_touch = on;
+        self.session.client.set_flag(Client::NO_TOUCH, on);
+        self.keys.set_touch(touch(on, &self.shared.settings));
+    }
+
     /// Puts the answer off: nothing is answered now, and `then` answers when the time has come or another client ends the wait.
     /// The connection runs nothing else until then.
     pub fn wait(&mut self, until: Option<UnixMillis>, then: Resume) {
         self.wait = Some(Wait { until, then });
+    }
+}
+
+/// What an access leaves behind at a key.
+#[inline]
+pub fn touch(no_touch: bool, settings: &Settings) -> Touch {
+    match (no_touch, settings.lfu.load(Ordering::Relaxed)) {
+        (true, _) => Touch::No,
+        (false, true) => Touch::Lfu,
+        (false, false) => Touch::Lru,
     }
 }
 

@@ -21,6 +21,8 @@ pub struct Config {
     pub shards: usize,
     /// What is written to standard error. Default nothing; the binary takes [`LogLevel::Notice`].
     pub loglevel: LogLevel,
+    /// The version of Redis that clients are told in `HELLO` and `INFO`, as `x.y.z`: libraries gate on it. Default 7.4.0.
+    pub redis_version: String,
     /// Runtime parameters to start with, as `CONFIG SET` takes them: name and value.
     pub parameters: Vec<(String, String)>,
 }
@@ -35,6 +37,7 @@ impl Default for Config {
             databases: 16,
             shards: 64,
             loglevel: LogLevel::Nothing,
+            redis_version: "7.4.0".to_owned(),
             parameters: Vec::new(),
         }
     }

@@ -7,16 +7,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use crate::clients::Client;
 use crate::clock::UnixMillis;
 use crate::command::{self, Command, Context, Flags, Keyspace, Request, Wait};
 use crate::config::{BATCH_REQUESTS_MAX, OUTPUT_BYTES_SOFT_MAX};
 use crate::monitor;
 use crate::resp::{Arg, Argv, Limits, Parsed, Parser, ProtocolError, Reply};
-use crate::session::Session;
+use crate::session::{ReplyMode, Session};
 use crate::shared::Shared;
 use crate::slowlog::{self, SlowEntry};
 use crate::stats::WorkerStats;
-use crate::store::{Moment, Touch};
+use crate::store::Moment;
 
 /// What a worker thread lends to the conversation that it serves.
 #[derive(Debug)]
@@ -89,6 +90,8 @@ pub struct Conversation {
     /// Arguments of a request that has not arrived in full.
     unfinished: Vec<Arg>,
     waiting: Option<Wait>,
+    /// A pause holds the next request back.
+    held_back: bool,
 }
 
 /// What a peer is told that comes when `maxclients` are there.
@@ -104,7 +107,7 @@ impl Conversation {
         shared.stats.connections.fetch_add(1, Ordering::Relaxed);
         let client = shared.clients.add(addr, laddr, flags, shared.clock.now());
         let session = Session::new(client, !shared.settings.password_required());
-        Some(Self { session, parser: Parser::default(), unfinished: Vec::new(), waiting: None })
+        Some(Self { session, parser: Parser::default(), unfinished: Vec::new(), waiting: None, held_back: false })
     }
 
     /// The client's own state.
@@ -124,6 +127,9 @@ impl Conversation {
             if self.waiting.is_some() {
                 break Then::Wait(self.waiting.and_then(|wait| wait.until));
             }
+            if self.session.client.is_killed() {
+                break Then::Close;
+            }
             worker.clear();
             let parsed = self.parse(&input[consumed..], worker, shared);
             let offset = consumed;
@@ -137,7 +143,9 @@ impl Conversation {
                 Ok(skipped) => consumed = offset + skipped,
                 Err(error) => {
                     worker.stats.errors.add(1);
-                    Reply::new(out, self.session.protocol).error(error.wire());
+                    if self.session.reply_mode == ReplyMode::On {
+                        Reply::new(out, self.session.protocol).error(error.wire());
+                    }
                     break Then::Close;
                 }
             }
@@ -148,7 +156,7 @@ impl Conversation {
                 break Then::Write;
             }
         };
-        self.show(worker, input.len() - consumed, now);
+        self.show(input.len() - consumed, now);
         Fed { consumed, then }
     }
 
@@ -157,14 +165,14 @@ impl Conversation {
         let Some(wait) = self.waiting else {
             return shared.clients.paused(true, now).is_none();
         };
-        let unblock = self.session.client.take_unblock();
-        if unblock.is_none() && wait.until.is_none_or(|until| until > now) {
+        let due = wait.until.is_some_and(|until| until <= now);
+        let Some(unblock) = self.session.client.end_wait(due) else {
             return false;
-        }
+        };
         self.waiting = None;
+        self.session.client.active.store(now.0, Ordering::Relaxed);
         let mut cx = context(&mut self.session, worker, shared, now, out);
         command::resume(&mut cx, wait.then, unblock);
-        cx.session.client.set_flag(crate::clients::Client::BLOCKED, false);
         true
     }
 
@@ -216,51 +224,62 @@ impl Conversation {
         if worker.requests.is_empty() {
             return None;
         }
+        if std::mem::take(&mut self.held_back) {
+            self.session.client.set_flag(Client::BLOCKED, false);
+        }
         let begun = Instant::now();
-        let watched = shared.clients.has_monitors();
         let slow = shared.settings.slowlog_micros.load(Ordering::Relaxed);
         // A threshold below a millisecond asks about commands that are otherwise not worth two looks at the clock.
         let time_all = (0..1000).contains(&slow);
-        let mut timed = 0;
+        let (mut timed, mut processed, mut last, mut stop) = (0, 0, None, None);
         let mut cx = context(&mut self.session, worker, shared, now, out);
         worker.prefetch(cx.keys.databases(), cx.keys.selected());
         for parsing in &worker.requests {
             let request = worker.request(parsing, input);
-            if let Some(until) = held_back(shared, request.command, now) {
-                return Some(Then::Wait(Some(until)));
+            last = Some(request);
+            if shared.clients.paused(true, now).is_some()
+                && let Some(until) = command::held_back(&cx, &request)
+            {
+                self.held_back = true;
+                cx.session.client.set_flag(Client::BLOCKED, true);
+                stop = Some(Then::Wait(Some(until)));
+                break;
             }
-            if time_all || request.command.is_some_and(|command| command.timed) {
-                timed += time(&mut cx, &request, slow);
+            let ran = if time_all || request.command.is_some_and(|command| command.timed) {
+                time(&mut cx, &request, slow, &mut timed)
             } else {
-                command::dispatch(&mut cx, &request);
-            }
+                command::dispatch(&mut cx, &request)
+            };
             done(parsing.end);
-            if watched {
-                monitor::show(shared, cx.session, cx.keys.selected(), &request);
+            processed += u64::from(ran);
+            if ran && shared.clients.has_monitors() {
+                monitor::show(&mut cx, &request);
             }
             if let Some(wait) = cx.wait.take() {
                 self.waiting = Some(wait);
-                cx.session.client.set_flag(crate::clients::Client::BLOCKED, true);
-                return Some(Then::Wait(wait.until));
+                cx.session.client.begin_wait();
+                stop = Some(Then::Wait(wait.until));
+                break;
             }
             if cx.session.closing {
-                return Some(Then::Close);
+                stop = Some(Then::Close);
+                break;
             }
         }
+        let last = last.and_then(|request| command::named(&request)).map_or(usize::MAX, |command| command.id);
+        cx.session.client.last_command.store(last, Ordering::Relaxed);
         drop(cx);
+        worker.stats.processed.add(processed);
         worker.share_time(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX).saturating_sub(timed), time_all);
-        None
+        stop
     }
 
     /// Lets others see what this connection does: once for all that one read brought.
-    fn show(&self, worker: &Worker, query_bytes: usize, now: UnixMillis) {
+    fn show(&self, query_bytes: usize, now: UnixMillis) {
         let client = &self.session.client;
         client.active.store(now.0, Ordering::Relaxed);
-        client.db.store(self.session.db, Ordering::Relaxed);
         client.query_bytes.store(query_bytes, Ordering::Relaxed);
-        if let Some(command) = worker.requests.last().and_then(|parsing| parsing.command) {
-            client.last_command.store(command.id, Ordering::Relaxed);
-        }
+        self.session.publish();
     }
 }
 
@@ -276,7 +295,6 @@ impl Worker {
             _ => None,
         };
         self.requests.push(Parsing { start, end, args: (first, self.args.len()), inline, command, hash });
-        self.stats.processed.add(1);
     }
 
     #[inline]
@@ -319,11 +337,7 @@ fn context<'a>(
     now: UnixMillis,
     out: &'a mut Vec<u8>,
 ) -> Context<'a> {
-    let touch = match (session.no_touch, shared.settings.lfu.load(Ordering::Relaxed)) {
-        (true, _) => Touch::No,
-        (false, true) => Touch::Lfu,
-        (false, false) => Touch::Lru,
-    };
+    let touch = command::touch(session.no_touch, &shared.settings);
     Context {
         keys: Keyspace::enter(&shared.store, session.db, Moment { now, touch }, &worker.stats),
         reply: Reply::new(out, session.protocol),
@@ -335,31 +349,27 @@ fn context<'a>(
     }
 }
 
-/// Until when CLIENT PAUSE holds a command back, if it does.
-#[inline]
-fn held_back(shared: &Shared, command: Option<&Command>, now: UnixMillis) -> Option<UnixMillis> {
-    let spec = command?.spec;
-    if spec.has(Flags::IGNORES_PAUSE) { None } else { shared.clients.paused(spec.has(Flags::WRITE), now) }
-}
-
-/// Runs a request between two looks at the clock. Returns the nanoseconds it took.
-fn time(cx: &mut Context<'_>, request: &Request<'_>, slow_micros: i64) -> u64 {
+/// Runs a request between two looks at the clock, and adds to `timed` the nanoseconds it took. Whether it ran rather than was refused.
+fn time(cx: &mut Context<'_>, request: &Request<'_>, slow_micros: i64, timed: &mut u64) -> bool {
     let begun = Instant::now();
-    command::dispatch(cx, request);
-    let elapsed = begun.elapsed();
-    let nanos = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+    let ran = command::dispatch(cx, request);
+    let nanos = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    *timed += nanos;
+    if !ran {
+        return false;
+    }
     cx.stats.commands[cx.command.id].nanos.add(nanos);
     let is_slow = u64::try_from(slow_micros).is_ok_and(|threshold| nanos / 1000 >= threshold);
-    if is_slow && request.command.is_some() && !cx.command.spec.has(Flags::SKIP_SLOWLOG) {
+    if is_slow && !cx.command.spec.has(Flags::SKIP_SLOWLOG) {
         let entry = SlowEntry {
             id: 0,
             at_seconds: cx.now().seconds(),
             micros: nanos / 1000,
-            argv: slowlog::trimmed(request.argv.iter()),
+            argv: slowlog::trimmed(request.public_argv(cx.command)),
             addr: cx.session.client.addr.clone(),
             name: cx.session.client.names.lock().name.clone(),
         };
         cx.shared.slowlog.add(entry, cx.shared.settings.slowlog_len_max.load(Ordering::Relaxed));
     }
-    nanos
+    true
 }

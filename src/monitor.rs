@@ -2,26 +2,29 @@
 
 use std::io::Write as _;
 
-use crate::command::{Flags, Request};
-use crate::session::Session;
-use crate::shared::Shared;
+use crate::command::{Context, Flags, Request};
+use crate::session::ReplyMode;
 
-/// Shows a request to all monitors, as Redis formats it. What steers the server, or holds secrets, is not shown.
-pub fn show(shared: &Shared, session: &Session, db: usize, request: &Request<'_>) {
-    let Some(command) = request.command else { return };
-    let command = request.argv.get(1).and_then(|name| command.subcommand(name)).unwrap_or(command);
-    if command.spec.has(Flags::ADMIN) || command.spec.has(Flags::SKIP_MONITOR) {
+/// Shows the request that was just run to all monitors, as Redis formats it. What steers the server is not shown, nor are secrets.
+#[cold]
+pub fn show(cx: &mut Context<'_>, request: &Request<'_>) {
+    if cx.command.spec.flags.has_any(Flags::ADMIN.and(Flags::SKIP_MONITOR)) {
         return;
     }
-    let micros = shared.clock.micros();
-    let client = &session.client;
-    let mut line = format!("+{}.{:06} [{db} {}]", micros / 1_000_000, micros % 1_000_000, client.addr).into_bytes();
-    for arg in request.argv.iter() {
+    let micros = cx.shared.clock.micros();
+    let client = &cx.session.client;
+    let (seconds, fraction, db) = (micros / 1_000_000, micros % 1_000_000, cx.keys.selected());
+    let mut line = format!("+{seconds}.{fraction:06} [{db} {}]", client.addr).into_bytes();
+    for arg in request.public_argv(cx.command) {
         line.push(b' ');
         push_quoted(&mut line, arg);
     }
     line.extend_from_slice(b"\r\n");
-    shared.clients.show_monitors(&line);
+    cx.shared.clients.show_monitors(&line, client.id);
+    // Its own line comes right behind its reply, and not behind those of the whole batch.
+    if cx.session.monitor && !cx.session.closing && cx.session.reply_mode != ReplyMode::Off {
+        cx.reply.encoded(&line);
+    }
 }
 
 /// Appends `bytes` between double quotes with Redis's escapes.

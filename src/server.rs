@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -227,11 +228,14 @@ fn admit_unix(stream: UnixStream, shared: &Arc<Shared>, workers: &Workers) -> io
 }
 
 /// Begins a conversation, unless there are too many: then the peer is told so.
-fn admit(stream: &mut impl Write, addr: String, laddr: String, flags: u32, shared: &Shared) -> Option<Conversation> {
+fn admit(stream: &mut (impl Write + AsRawFd), addr: String, laddr: String, flags: u32, shared: &Shared) -> Option<Conversation> {
     let conversation = Conversation::begin(shared, addr, laddr, flags);
-    if conversation.is_none() {
-        // A peer that is already gone needs no telling.
-        let _told = stream.write(TOO_MANY_CLIENTS);
+    match &conversation {
+        Some(conversation) => conversation.session().client.fd.store(stream.as_raw_fd(), Ordering::Relaxed),
+        None => {
+            // A peer that is already gone needs no telling.
+            let _told = stream.write(TOO_MANY_CLIENTS);
+        }
     }
     conversation
 }

@@ -1,6 +1,7 @@
 //! What a client may change about itself: protocol, database, name, authentication, how it is answered.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::clients::Client;
 use crate::resp::Protocol;
@@ -30,17 +31,38 @@ pub struct Session {
     pub db: usize,
     /// Whether it has given the password, or came when none was required.
     pub authenticated: bool,
+    /// `MONITOR`: it watches every command, and may not touch the keyspace meanwhile.
+    pub monitor: bool,
     /// Whether it is answered.
     pub reply_mode: ReplyMode,
     /// `CLIENT NO-TOUCH ON`: its reads leave the time of last use alone.
     pub no_touch: bool,
-    /// The connection is to be closed once what was answered has been written: `QUIT`, `SHUTDOWN`.
+    /// The connection is to be closed once what was answered has been written: `QUIT`, `CLIENT KILL` of itself.
     pub closing: bool,
 }
 
 impl Session {
     /// The state of a new connection.
     pub fn new(client: Arc<Client>, authenticated: bool) -> Self {
-        Self { client, protocol: Protocol::Resp2, db: 0, authenticated, reply_mode: ReplyMode::On, no_touch: false, closing: false }
+        Self {
+            client,
+            protocol: Protocol::Resp2,
+            db: 0,
+            authenticated,
+            monitor: false,
+            reply_mode: ReplyMode::On,
+            no_touch: false,
+            closing: false,
+        }
+    }
+
+    /// Lets others see what it has changed about itself.
+    pub fn publish(&self) {
+        self.client.db.store(self.db, Ordering::Relaxed);
+        let version = match self.protocol {
+            Protocol::Resp2 => 2,
+            Protocol::Resp3 => 3,
+        };
+        self.client.protocol.store(version, Ordering::Relaxed);
     }
 }

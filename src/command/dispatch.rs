@@ -1,7 +1,9 @@
 //! Runs one request: the guards, in Redis's order, then the handler. Names no command.
 
+use super::error::c_string;
 use super::{Args, Command, CommandError, Context, Flags, Outcome, Resume};
 use crate::clients::Unblock;
+use crate::clock::UnixMillis;
 use crate::resp::Argv;
 use crate::session::ReplyMode;
 
@@ -16,22 +18,50 @@ pub struct Request<'a> {
     pub hash: Option<u64>,
 }
 
-/// Runs a request and answers it, unless it waits: then `cx.wait` says for what.
+/// What stands for a secret where others see the request.
+const REDACTED: &[u8] = b"(redacted)";
+
+impl<'a> Request<'a> {
+    /// The arguments as others may see them: without the secrets that `command` takes.
+    pub fn public_argv(&self, command: &Command) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
+        let secrets = command.spec.find_secrets.map_or_else(Vec::new, |find| find(&self.argv));
+        self.argv.iter().enumerate().map(move |(index, arg)| if secrets.contains(&index) { REDACTED } else { arg })
+    }
+}
+
+/// Runs a request and answers it, unless it waits: then `cx.wait` says for what. Whether its command was run rather than refused;
+/// `cx.command` is that command.
 #[inline]
-pub fn dispatch(cx: &mut Context<'_>, request: &Request<'_>) {
+pub fn dispatch(cx: &mut Context<'_>, request: &Request<'_>) -> bool {
     let mark = cx.reply.mark();
-    let outcome = run(cx, request);
+    let mut ran = false;
+    let outcome = run(cx, request, &mut ran);
     // What waits answers later.
     if cx.wait.is_none() {
         finish(cx, outcome, mark);
     }
+    ran
 }
 
 /// Answers for a command that has waited.
 pub fn resume(cx: &mut Context<'_>, then: Resume, unblock: Option<Unblock>) {
     let mark = cx.reply.mark();
-    let outcome = then(cx, unblock);
+    let outcome = if unblock == Some(Unblock::Error) { Err(CommandError::Unblocked) } else { then(cx, unblock) };
     finish(cx, outcome, mark);
+}
+
+/// Until when a pause holds the request back, if it does. What is refused before it would run is refused at once.
+#[cold]
+pub fn held_back(cx: &Context<'_>, request: &Request<'_>) -> Option<UnixMillis> {
+    let (command, _) = find(request).ok()?;
+    guard(cx, command, request.argv).ok()?;
+    let writes = command.spec.flags.has_any(Flags::WRITE.and(Flags::MAY_REPLICATE));
+    cx.shared.clients.paused(writes, cx.now())
+}
+
+/// The command or subcommand that a request names, known or refused.
+pub fn named(request: &Request<'_>) -> Option<&'static Command> {
+    find(request).ok().map(|(command, _)| command)
 }
 
 #[inline]
@@ -58,25 +88,34 @@ fn silence(cx: &mut Context<'_>, mark: usize) {
     cx.reply.rewind(mark);
 }
 
+/// The command or subcommand of a request, and how many words its name takes.
 #[inline]
-fn run(cx: &mut Context<'_>, request: &Request<'_>) -> Outcome {
-    let argv = request.argv;
-    let Some(mut command) = request.command else {
-        return Err(unknown_command(argv));
+fn find(request: &Request<'_>) -> Result<(&'static Command, usize), CommandError> {
+    let Some(command) = request.command else {
+        return Err(unknown_command(request.argv));
     };
-    let mut name_words = 1;
-    if !command.subcommands.is_empty() {
-        command = match argv.get(1) {
-            None => return Err(CommandError::WrongArity(command.full_name.into())),
-            Some(name) => command.subcommand(name).ok_or_else(|| unknown_subcommand(command, name))?,
-        };
-        name_words = 2;
+    if command.subcommands.is_empty() {
+        return Ok((command, 1));
     }
+    let Some(name) = request.argv.get(1) else {
+        return Err(CommandError::WrongArity(command.full_name.into()));
+    };
+    match command.subcommand(name) {
+        Some(subcommand) => Ok((subcommand, 2)),
+        None => Err(unknown_subcommand(command, name)),
+    }
+}
+
+#[inline]
+fn run(cx: &mut Context<'_>, request: &Request<'_>, ran: &mut bool) -> Outcome {
+    let argv = request.argv;
+    let (command, name_words) = find(request)?;
     let counters = &cx.stats.commands[command.id];
     if let Err(error) = guard(cx, command, argv) {
         counters.rejected.add(1);
         return Err(error);
     }
+    *ran = true;
     cx.command = command;
     counters.calls.add(1);
     cx.keys.set_alone(command.spec.has(Flags::ALONE));
@@ -97,6 +136,10 @@ fn guard(cx: &Context<'_>, command: &Command, argv: Argv<'_>) -> Outcome {
     if !cx.session.authenticated && !command.spec.has(Flags::NO_AUTH) && cx.shared.settings.password_required() {
         return Err(CommandError::text("NOAUTH Authentication required."));
     }
+    let touches_keys = Flags::READONLY.and(Flags::WRITE).and(Flags::MAY_REPLICATE);
+    if cx.session.monitor && command.spec.flags.has_any(touches_keys) {
+        return Err(CommandError::text("ERR Replica can't interact with the keyspace"));
+    }
     Ok(())
 }
 
@@ -105,7 +148,7 @@ const ECHO_BYTES_MAX: usize = 128;
 
 fn unknown_command(argv: Argv<'_>) -> CommandError {
     let mut text = b"ERR unknown command '".to_vec();
-    text.extend_from_slice(c_string(argv.get(0).unwrap_or_default(), ECHO_BYTES_MAX));
+    text.extend_from_slice(shown(argv.get(0).unwrap_or_default(), ECHO_BYTES_MAX));
     text.extend_from_slice(b"', with args beginning with: ");
     let mut echoed = Vec::new();
     for arg in argv.iter().skip(1) {
@@ -114,7 +157,7 @@ fn unknown_command(argv: Argv<'_>) -> CommandError {
         }
         let room = ECHO_BYTES_MAX - echoed.len();
         echoed.push(b'\'');
-        echoed.extend_from_slice(c_string(arg, room));
+        echoed.extend_from_slice(shown(arg, room));
         echoed.extend_from_slice(b"' ");
     }
     text.extend_from_slice(&echoed);
@@ -123,13 +166,13 @@ fn unknown_command(argv: Argv<'_>) -> CommandError {
 
 fn unknown_subcommand(container: &Command, name: &[u8]) -> CommandError {
     let mut text = b"ERR unknown subcommand '".to_vec();
-    text.extend_from_slice(c_string(name, ECHO_BYTES_MAX));
+    text.extend_from_slice(shown(name, ECHO_BYTES_MAX));
     text.extend_from_slice(format!("'. Try {} HELP.", container.spec.name.to_ascii_uppercase()).as_bytes());
     CommandError::Echo(text)
 }
 
-/// What Redis shows of an argument that it prints as a C string: up to the first NUL, and no more than `len_max` bytes.
-fn c_string(bytes: &[u8], len_max: usize) -> &[u8] {
-    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
-    &bytes[..end.min(len_max)]
+/// What Redis shows of an argument that it prints as a C string of at most `len_max` bytes.
+fn shown(bytes: &[u8], len_max: usize) -> &[u8] {
+    let bytes = c_string(bytes);
+    &bytes[..bytes.len().min(len_max)]
 }

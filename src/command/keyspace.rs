@@ -58,6 +58,11 @@ impl<'a> Keyspace<'a> {
         self.selected = index;
     }
 
+    /// Decides what an access leaves behind from here on.
+    pub(super) fn set_touch(&mut self, touch: Touch) {
+        self.at.touch = touch;
+    }
+
     /// What time it is.
     pub fn now(&self) -> UnixMillis {
         self.at.now

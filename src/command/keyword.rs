@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 /// An argument in upper case. Longer than any word of any syntax, it is empty and matches none.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Keyword {
     bytes: [u8; Self::LEN_MAX],
     len: usize,

@@ -30,10 +30,15 @@ pub struct Spec {
     pub run: Handler,
     /// Finds the keys where the syntax alone cannot tell. `None` for all but a few.
     pub find_keys: Option<FindKeys>,
+    /// Finds the arguments that are secrets, so that neither monitors nor the slow log show them. `None` for all but a few.
+    pub find_secrets: Option<FindSecrets>,
 }
 
 /// Positions of the keys in a request, for commands whose syntax alone does not tell; `None` when there is no way to tell.
 pub type FindKeys = fn(argv: &super::Argv<'_>) -> Option<Vec<usize>>;
+
+/// Positions of the secrets in a request, whether or not the request is well-formed.
+pub type FindSecrets = fn(argv: &super::Argv<'_>) -> Vec<usize>;
 
 impl Spec {
     /// What a literal leaves out: no flags, no arguments, no subcommands.
@@ -49,6 +54,7 @@ impl Spec {
         subcommands: &[],
         run: unreachable_container,
         find_keys: None,
+        find_secrets: None,
     };
 
     /// The number of arguments with the name counted; negative for "at least". A subcommand counts its container's name too.
@@ -58,7 +64,7 @@ impl Spec {
         }
         let (required, open) = count(self.syntax);
         let total = required + 1 + is_subcommand as i32;
-        if open { -total } else { total }
+        if open || self.has(Flags::ANY_ARGS) { -total } else { total }
     }
 
     /// Whether all of `flags` are set.
@@ -100,7 +106,9 @@ const fn least(choices: &[Arg]) -> (i32, bool) {
     let mut open = false;
     let mut i = 0;
     while i < choices.len() {
-        let (required, inner_open) = count(std::slice::from_ref(&choices[i]));
+        // That the choice as a whole may be left out is said by the flags of the choice as a whole.
+        let choice = Arg { flags: choices[i].flags & !Arg::OPTIONAL, ..choices[i] };
+        let (required, inner_open) = count(std::slice::from_ref(&choice));
         open = open || inner_open || (least != i32::MAX && least != required);
         if required < least {
             least = required;
@@ -199,10 +207,8 @@ impl Flags {
     pub const KEYSPACE: Self = Self(1 << 25);
     /// Runs while no other connection runs anything: it sees or changes the keyspace as a whole.
     pub const ALONE: Self = Self(1 << 26);
-    /// Runs even while CLIENT PAUSE holds other commands back.
-    pub const IGNORES_PAUSE: Self = Self(1 << 27);
-    /// Shown to monitors, in the log and to clients without its arguments, since they hold secrets.
-    pub const SECRET: Self = Self(1 << 28);
+    /// Takes any arguments behind those of its syntax, and ignores them.
+    pub const ANY_ARGS: Self = Self(1 << 22);
 
     /// Both sets together.
     #[must_use]
@@ -213,6 +219,11 @@ impl Flags {
     /// Whether all of `flags` are set.
     pub const fn has(self, flags: Self) -> bool {
         self.0 & flags.0 == flags.0
+    }
+
+    /// Whether at least one of `flags` is set.
+    pub const fn has_any(self, flags: Self) -> bool {
+        self.0 & flags.0 != 0
     }
 }
 
@@ -271,6 +282,8 @@ pub struct Arg {
     pub flags: u8,
     /// The version that brought it, when later than the command.
     pub since: Option<&'static str>,
+    /// The version that made it obsolete.
+    pub deprecated_since: Option<&'static str>,
     /// The arguments within a block or a choice.
     pub args: &'static [Arg],
     /// What the command does to it, when it is a key.
@@ -286,7 +299,7 @@ impl Arg {
     pub const MULTIPLE_TOKEN: u8 = 4;
 
     const fn new(name: &'static str, kind: ArgKind) -> Self {
-        Self { name, kind, token: None, flags: 0, since: None, args: &[], key: KeyFlags::LOOK }
+        Self { name, kind, token: None, flags: 0, since: None, deprecated_since: None, args: &[], key: KeyFlags::LOOK }
     }
 
     /// A key, and what the command does to it.
@@ -356,6 +369,12 @@ impl Arg {
     #[must_use]
     pub const fn with_token(self, token: &'static str) -> Self {
         Self { token: Some(token), ..self }
+    }
+
+    /// The same, made obsolete by version `since`.
+    #[must_use]
+    pub const fn deprecated(self, since: &'static str) -> Self {
+        Self { deprecated_since: Some(since), ..self }
     }
 
     /// The same, brought by version `since`.

@@ -56,6 +56,11 @@ impl<'a> Reply<'a> {
         self.out.truncate(mark);
     }
 
+    /// Bytes that are encoded already: what this connection would have been sent between two replies.
+    pub fn encoded(&mut self, bytes: &[u8]) {
+        self.out.extend_from_slice(bytes);
+    }
+
     /// `+OK`
     pub fn ok(&mut self) {
         self.out.extend_from_slice(b"+OK\r\n");
@@ -84,6 +89,13 @@ impl<'a> Reply<'a> {
     /// A count or a length as an integer.
     pub fn len(&mut self, value: usize) {
         self.header(b':', value);
+    }
+
+    /// A number that names something, as an integer.
+    pub fn id(&mut self, value: u64) {
+        self.out.push(b':');
+        push_u64(self.out, value);
+        self.out.extend_from_slice(b"\r\n");
     }
 
     /// A bulk string.
