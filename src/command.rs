@@ -9,6 +9,7 @@ mod connection;
 mod dispatch;
 mod error;
 mod generic;
+mod help;
 mod keyspace;
 mod keyword;
 mod server;
