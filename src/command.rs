@@ -37,7 +37,8 @@ use crate::stats::WorkerStats;
 use crate::store::Touch;
 
 /// The commands of every group.
-const GROUPS: &[&[&Spec]] = &[string::SPECS, bitmap::SPECS, generic::SPECS, connection::SPECS, server::SPECS];
+const GROUPS: &[&[&Spec]] =
+    &[string::SPECS, bitmap::SPECS, generic::SPECS, connection::SPECS, server::SPECS, server::monitor::SPECS];
 
 /// A handler has answered once, or it is refused and dispatch answers.
 pub type Outcome = Result<(), CommandError>;
