@@ -136,12 +136,13 @@ impl Lines {
         let idle = self.now.seconds().saturating_sub(active.seconds());
         let query_bytes = load(&client.query_bytes);
         let argv_bytes = if client.id == self.asking.0 { self.asking.1 } else { 0 };
+        let fd = client.fd.load(Ordering::Relaxed);
         let (output_bytes, output_memory) = client.waiting_bytes();
         let name_bytes = names.name.len() + names.lib_name.len() + names.lib_ver.len() + client.addr.len() + client.laddr.len();
         let total = size_of::<Client>() + size_of::<Session>() + name_bytes + query_bytes + argv_bytes + output_memory;
         let mut head = String::new();
         let mut tail = String::new();
-        write!(head, "id={} addr={} laddr={} fd={} name=", client.id, client.addr, client.laddr, client.fd)
+        write!(head, "id={} addr={} laddr={} fd={fd} name=", client.id, client.addr, client.laddr)
             .and_then(|()| write!(tail, " age={age} idle={idle} flags={} db={}", letters(client), load(&client.db)))
             .and_then(|()| write!(tail, " sub=0 psub=0 ssub=0 multi=-1 watch=0 qbuf={query_bytes} qbuf-free=0"))
             .and_then(|()| write!(tail, " argv-mem={argv_bytes} multi-mem=0 rbs=0 rbp=0 obl={output_bytes} oll=0"))
