@@ -5,7 +5,7 @@ use super::ADMIN;
 use super::list::Kind;
 use crate::clients::{Client, Unblock};
 use crate::clock::UnixMillis;
-use crate::command::{Arg, Args, CommandError, Context, Group, Outcome, Spec};
+use crate::command::{Arg, Args, CommandError, Context, Group, Outcome, Spec, help};
 use crate::number::parse_i64;
 
 pub(super) const KILL: Spec = Spec {
@@ -153,7 +153,7 @@ const _: () = assert!(UNBLOCK.arity(true) == -3);
 fn unblock(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let id = args.bytes()?;
     let how = match args.keyword().as_deref() {
-        _ if !args.is_empty() => return Err(too_many(args)),
+        _ if !args.is_empty() => return Err(too_many(cx, args)),
         None | Some(b"TIMEOUT") => Unblock::Timeout,
         Some(b"ERROR") => Unblock::Error,
         Some(_) => return Err(CommandError::text("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")),
@@ -165,9 +165,8 @@ fn unblock(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
 }
 
 /// The refusal of more arguments than a subcommand takes, where its arity has no upper bound.
-fn too_many(args: &Args<'_>) -> CommandError {
-    let name = args.argv().get(1).unwrap_or_default();
-    CommandError::quoting("ERR unknown subcommand or wrong number of arguments for '", name, "'. Try CLIENT HELP.")
+fn too_many(cx: &Context<'_>, args: &Args<'_>) -> CommandError {
+    help::unknown_or_wrong(cx, args.argv().get(1).unwrap_or_default())
 }
 
 pub(super) const PAUSE: Spec = Spec {
@@ -188,7 +187,7 @@ const _: () = assert!(PAUSE.arity(true) == -3);
 fn pause(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let millis = args.bytes()?;
     let writes_only = match args.keyword().as_deref() {
-        _ if !args.is_empty() => return Err(too_many(args)),
+        _ if !args.is_empty() => return Err(too_many(cx, args)),
         Some(b"WRITE") => true,
         None | Some(b"ALL") => false,
         Some(_) => return Err(CommandError::text("ERR CLIENT PAUSE mode must be WRITE or ALL")),
