@@ -21,7 +21,7 @@ mod stats;
 mod store;
 mod workers;
 
-pub use config::{Config, LogLevel};
+pub use config::{Config, DebugCommand, LogLevel};
 pub use embed::{Server, run, serve};
 pub use error::Error;
 

@@ -54,12 +54,14 @@ impl Shared {
     pub fn new(config: Config) -> Result<Self, Error> {
         let clock = Clock::default();
         let started = clock.now();
+        let settings =
+            Settings::new(&config).map_err(|refused| Error::Parameter(String::from_utf8_lossy(&refused.wire()).into_owned()))?;
         let shards = config.shards.max(2).next_power_of_two();
         Ok(Self {
             log: Log::new(config.loglevel),
             store: Store::new(config.databases, shards),
             clients: Clients::default(),
-            settings: Settings::default(),
+            settings,
             stats: Stats::default(),
             slowlog: SlowLog::default(),
             config,
