@@ -5,12 +5,16 @@
 
 mod args;
 mod bitmap;
+mod cluster;
 mod connection;
 mod dispatch;
 mod error;
 mod generic;
+mod help;
+mod keys;
 mod keyspace;
 mod keyword;
+mod scripting;
 mod server;
 mod spec;
 mod string;
@@ -32,7 +36,8 @@ use crate::shared::Shared;
 use crate::stats::WorkerStats;
 
 /// The commands of every group.
-const GROUPS: &[&[&Spec]] = &[string::SPECS, bitmap::SPECS, generic::SPECS, connection::SPECS, server::SPECS];
+const GROUPS: &[&[&Spec]] =
+    &[string::SPECS, bitmap::SPECS, generic::SPECS, connection::SPECS, server::SPECS, scripting::SPECS, cluster::SPECS];
 
 /// A handler has answered once, or it is refused and dispatch answers.
 pub type Outcome = Result<(), CommandError>;

@@ -113,7 +113,6 @@ impl ServerArgs {
             enable_debug_command: self.enable_debug_command,
             redis_version: self.redis_version,
             parameters,
-            ..default
         }
     }
 }

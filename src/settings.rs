@@ -15,7 +15,7 @@ use parking_lot::RwLock;
 pub use kind::Kind;
 pub use parameters::{Effect, PARAMETERS, Parameter, find};
 
-use crate::config::Config;
+use crate::config::{Config, LogLevel};
 use crate::number::parse_i64;
 
 /// The values of all parameters.
@@ -173,6 +173,12 @@ impl Settings {
             Effect::Password => self.password_required.store(!value.is_empty(), Ordering::Release),
             Effect::Policy => self.lfu.store(value.ends_with(b"-lfu"), Ordering::Relaxed),
         }
+    }
+
+    /// `loglevel`, which the log keeps for itself.
+    pub fn loglevel(&self) -> LogLevel {
+        let name = self.text("loglevel");
+        LogLevel::ALL.into_iter().find(|level| level.name() == name).unwrap_or(LogLevel::Notice)
     }
 
     /// Whether a new connection must authenticate.

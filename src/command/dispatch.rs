@@ -66,11 +66,14 @@ fn run(cx: &mut Context<'_>, request: &Request<'_>) -> Outcome {
     };
     let mut name_words = 1;
     if !command.subcommands.is_empty() {
-        command = match argv.get(1) {
+        match argv.get(1) {
+            Some(name) => {
+                command = command.subcommand(name).ok_or_else(|| unknown_subcommand(command, name))?;
+                name_words = 2;
+            }
+            None if command.spec.has(Flags::BARE) => {}
             None => return Err(CommandError::WrongArity(command.full_name.into())),
-            Some(name) => command.subcommand(name).ok_or_else(|| unknown_subcommand(command, name))?,
-        };
-        name_words = 2;
+        }
     }
     let counters = &cx.stats.commands[command.id];
     if let Err(error) = guard(cx, command, argv) {

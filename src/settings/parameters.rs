@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize};
 
 use super::kind::Kind;
 use super::special::{
-    activedefrag, client_output_buffer_limit, hz, notify_keyspace_events, oom_score_adj_values, percentiles, save, title_template,
+    activedefrag, client_output_buffer_limit, hz, notify_keyspace_events, oom_score_adj_values, percentiles, repl_backlog_size,
+    save, title_template,
 };
 use super::{Refused, Settings};
 
@@ -112,7 +113,7 @@ pub(super) const INT_MAX: i64 = i32::MAX as i64;
 const INT_MIN: i64 = i32::MIN as i64;
 const UINT_MAX: i64 = u32::MAX as i64;
 const PORT_MAX: i64 = u16::MAX as i64;
-const LLONG_MAX: u64 = i64::MAX as u64;
+pub(super) const LLONG_MAX: u64 = i64::MAX as u64;
 
 const POLICIES: &[&str] = &[
     "volatile-lru",
@@ -209,7 +210,7 @@ pub static PARAMETERS: &[Parameter] = &[
     Parameter::new("jemalloc-bg-thread", "yes", Kind::Bool),
     Parameter::new("latency-monitor-threshold", "0", Kind::Int(0, i64::MAX))
         .acts(Effect::Count(|settings| &settings.latency_millis)),
-    Parameter::new("latency-tracking", "yes", Kind::Bool),
+    Parameter::new("latency-tracking", "no", Kind::Bool),
     Parameter::new("latency-tracking-info-percentiles", "50 99 99.9", Kind::Special(percentiles)),
     Parameter::new("lazyfree-lazy-eviction", "no", Kind::Bool),
     Parameter::new("lazyfree-lazy-expire", "no", Kind::Bool),
@@ -254,7 +255,7 @@ pub static PARAMETERS: &[Parameter] = &[
     Parameter::new("rdb-save-incremental-fsync", "yes", Kind::Bool),
     Parameter::new("rdbchecksum", "yes", Kind::Text).immutable(),
     Parameter::new("rdbcompression", "yes", Kind::Bool),
-    Parameter::new("repl-backlog-size", "1048576", Kind::Memory(1, LLONG_MAX)),
+    Parameter::new("repl-backlog-size", "1048576", Kind::Special(repl_backlog_size)),
     Parameter::new("repl-backlog-ttl", "3600", Kind::Int(0, i64::MAX)),
     Parameter::new("repl-disable-tcp-nodelay", "no", Kind::Bool),
     Parameter::new("repl-diskless-load", "disabled", Kind::Enum(&["disabled", "on-empty-db", "swapdb"])),

@@ -95,21 +95,37 @@ pub(super) fn percentiles(_: &[u8], given: &[u8]) -> Accepted {
     Ok(kept.join(" ").into_bytes())
 }
 
-/// `proc-title-template`: text with variables in braces.
+/// `proc-title-template`: text with variables in braces, of which something is left when they are filled in.
 pub(super) fn title_template(_: &[u8], given: &[u8]) -> Accepted {
-    const VARIABLES: &[&str] = &["title", "listen-addr", "server-mode", "port", "tls-port", "unixsocket", "config-file"];
+    const EMPTY_VARIABLES: &[&str] = &["title", "server-mode", "unixsocket", "config-file"];
+    const FILLED_VARIABLES: &[&str] = &["listen-addr", "port", "tls-port"];
     const REASON: &str = "template format is invalid or contains unknown variables";
-    let text = std::str::from_utf8(given).map_err(|_| REASON)?;
-    let mut rest = text;
-    while let Some((_, after)) = rest.split_once('{') {
-        let after = after.trim_start_matches('{');
+    let mut rest = std::str::from_utf8(given).map_err(|_| REASON)?;
+    let mut shows_something = false;
+    while let Some((text, after)) = rest.split_once('{') {
+        shows_something |= !text.trim().is_empty();
+        // Two braces stand for one.
+        if let Some(behind) = after.strip_prefix('{') {
+            shows_something = true;
+            rest = behind;
+            continue;
+        }
         let (variable, behind) = after.split_once('}').ok_or(REASON)?;
-        if !VARIABLES.contains(&variable) {
+        if FILLED_VARIABLES.contains(&variable) {
+            shows_something = true;
+        } else if !EMPTY_VARIABLES.contains(&variable) {
             return Err(REASON.into());
         }
         rest = behind;
     }
-    if text.trim().is_empty() { Err(REASON.into()) } else { Ok(given.to_vec()) }
+    if shows_something || !rest.trim().is_empty() { Ok(given.to_vec()) } else { Err(REASON.into()) }
+}
+
+/// `repl-backlog-size`: brought up to what Redis takes at least.
+pub(super) fn repl_backlog_size(old: &[u8], given: &[u8]) -> Accepted {
+    const BYTES_MIN: i64 = 16 * 1024;
+    let checked = super::Kind::Memory(1, super::parameters::LLONG_MAX).accept(old, given)?;
+    Ok(parse_i64(&checked).unwrap_or(0).max(BYTES_MIN).to_string().into_bytes())
 }
 
 /// `hz`: brought into its range rather than refused.

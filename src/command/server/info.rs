@@ -105,7 +105,7 @@ fn server(cx: &Context<'_>, out: &mut String) {
     line(out, "hz", shared.settings.text("hz"));
     line(out, "configured_hz", shared.settings.text("hz"));
     // 24 bits of seconds, as Redis keeps the time of a key's last use.
-    line(out, "lru_clock", micros / 1_000_000 & 0xff_ffff);
+    line(out, "lru_clock", (micros / 1_000_000) & 0xff_ffff);
     line(out, "executable", std::env::current_exe().unwrap_or_default().display());
     line(out, "config_file", "");
     line(out, "io_threads_active", 0);

@@ -1,8 +1,9 @@
 //! The keyspace as a whole, the time, and what a server that neither replicates nor saves says about both.
 
+use std::sync::atomic::Ordering;
+
 use super::super::{Arg, Args, CommandError, Context, Flags, Group, Outcome, Spec};
 use crate::number::parse_i64;
-use crate::shared::Shared;
 use crate::store::Db;
 
 pub(super) const DBSIZE: Spec = Spec {
@@ -44,7 +45,7 @@ fn flushdb(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     check_flush_mode(args)?;
     let selected = cx.keys.selected();
     let taken = cx.keys.alone().take(selected);
-    discard(taken.into_iter().collect(), cx.shared);
+    discard(taken.into_iter(), cx);
     cx.reply.ok();
     Ok(())
 }
@@ -61,8 +62,8 @@ const _: () = assert!(FLUSHALL.arity(false) == -1);
 fn flushall(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     check_flush_mode(args)?;
     let databases = cx.keys.alone();
-    let taken = (0..databases.count()).filter_map(|index| databases.take(index)).collect();
-    discard(taken, cx.shared);
+    let taken: Vec<_> = (0..databases.count()).filter_map(|index| databases.take(index)).collect();
+    discard(taken.into_iter(), cx);
     cx.reply.ok();
     Ok(())
 }
@@ -76,18 +77,24 @@ fn check_flush_mode(args: &mut Args<'_>) -> Outcome {
     }
 }
 
+/// Databases of fewer keys are given back on the spot: that takes less time than a thread.
+const KEYS_DROPPED_AT_ONCE_MAX: usize = 1000;
+
 /// Gives back the memory of databases that nobody can reach any more, without holding up the worker.
-fn discard(databases: Vec<Box<Db>>, shared: &Shared) {
+fn discard(databases: impl Iterator<Item = Box<Db>>, cx: &Context<'_>) {
+    let databases: Vec<_> = databases.collect();
+    let mut keys = 0;
     for db in &databases {
-        shared.stats.expired.fetch_add(db.expired(), std::sync::atomic::Ordering::Relaxed);
+        keys += db.len(cx.now());
+        cx.shared.stats.expired.fetch_add(db.expired(), Ordering::Relaxed);
     }
-    if databases.is_empty() {
+    if keys <= KEYS_DROPPED_AT_ONCE_MAX {
         return;
     }
     let thread = std::thread::Builder::new().name("redlet-flush".to_owned());
     // Without a thread to be had, the closure and with it the data has been dropped here: slower, and as good.
     if let Err(error) = thread.spawn(move || drop(databases)) {
-        shared.log.warning(&format!("no thread to give memory back: {error}"));
+        cx.shared.log.warning(&format!("no thread to give memory back: {error}"));
     }
 }
 
