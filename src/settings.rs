@@ -3,6 +3,8 @@
 //! The table of parameters says which there are and what each takes. Those that are looked at on the data path or by the socket layer
 //! are kept a second time as numbers, so that each look costs one relaxed load. Must not know of commands or connections.
 
+#[cfg(test)]
+mod document;
 mod kind;
 mod parameters;
 mod special;

@@ -57,19 +57,6 @@ impl Kind {
             Self::Special(accept) => accept(old, given),
         }
     }
-
-    /// What the parameter takes, in words for the documentation.
-    pub fn describe(self) -> String {
-        match self {
-            Self::Bool => "yes or no".to_owned(),
-            Self::Enum(words) => words.join(", "),
-            Self::Int(min, max) => format!("{min} to {max}"),
-            Self::Memory(min, max) => format!("{min} to {max} bytes"),
-            Self::MemoryOrPercent => "bytes or a percentage".to_owned(),
-            Self::Text => "text".to_owned(),
-            Self::Special(_) => "as Redis takes it".to_owned(),
-        }
-    }
 }
 
 fn within<T: PartialOrd + ToString>(value: T, min: T, max: T) -> Accepted {

@@ -83,8 +83,9 @@ impl Parameter {
         self.first().kind
     }
 
-    /// Whether only the start decides about it.
-    pub fn is_immutable(&self) -> bool {
+    /// Whether `CONFIG SET` refuses to change it.
+    #[cfg(test)]
+    pub(super) fn is_immutable(&self) -> bool {
         self.first().settable != Settable::Always
     }
 
@@ -154,7 +155,7 @@ pub static PARAMETERS: &[Parameter] = &[
     Parameter::new("auto-aof-rewrite-min-size", "67108864", Kind::Memory(0, LLONG_MAX)),
     Parameter::new("auto-aof-rewrite-percentage", "100", Kind::Int(0, INT_MAX)),
     Parameter::new("bgsave_cpulist", "", Kind::Text).immutable(),
-    Parameter::new("bind", "127.0.0.1 -::1", Kind::Text).immutable().acts(Effect::AtStart),
+    Parameter::new("bind", "127.0.0.1 ::1", Kind::Text).immutable().acts(Effect::AtStart),
     Parameter::new("bind-source-addr", "", Kind::Text),
     Parameter::new("bio_cpulist", "", Kind::Text).immutable(),
     Parameter::new("busy-reply-threshold", "5000", Kind::Int(0, i64::MAX)),
