@@ -5,13 +5,16 @@
 
 mod args;
 mod bitmap;
+mod cluster;
 mod connection;
 mod dispatch;
 mod error;
 mod generic;
 mod help;
+mod keys;
 mod keyspace;
 mod keyword;
+mod scripting;
 mod server;
 mod spec;
 mod string;
@@ -37,8 +40,16 @@ use crate::stats::WorkerStats;
 use crate::store::Touch;
 
 /// The commands of every group.
-const GROUPS: &[&[&Spec]] =
-    &[string::SPECS, bitmap::SPECS, generic::SPECS, connection::SPECS, server::SPECS, server::monitor::SPECS];
+const GROUPS: &[&[&Spec]] = &[
+    string::SPECS,
+    bitmap::SPECS,
+    generic::SPECS,
+    connection::SPECS,
+    server::SPECS,
+    server::monitor::SPECS,
+    scripting::SPECS,
+    cluster::SPECS,
+];
 
 /// A handler has answered once, or it is refused and dispatch answers.
 pub type Outcome = Result<(), CommandError>;

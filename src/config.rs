@@ -23,6 +23,8 @@ pub struct Config {
     pub loglevel: LogLevel,
     /// The version of Redis that clients are told in `HELLO` and `INFO`, as `x.y.z`: libraries gate on it. Default 7.4.0.
     pub redis_version: String,
+    /// From where `DEBUG` is taken. Default [`DebugCommand::Local`].
+    pub enable_debug_command: DebugCommand,
     /// Runtime parameters to start with, as `CONFIG SET` takes them: name and value.
     pub parameters: Vec<(String, String)>,
 }
@@ -38,6 +40,7 @@ impl Default for Config {
             shards: 64,
             loglevel: LogLevel::Nothing,
             redis_version: "7.4.0".to_owned(),
+            enable_debug_command: DebugCommand::Local,
             parameters: Vec::new(),
         }
     }
@@ -56,6 +59,47 @@ pub enum LogLevel {
     Warning,
     /// Nothing.
     Nothing,
+}
+
+impl LogLevel {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Debug, Self::Verbose, Self::Notice, Self::Warning, Self::Nothing];
+
+    /// Redis's word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Verbose => "verbose",
+            Self::Notice => "notice",
+            Self::Warning => "warning",
+            Self::Nothing => "nothing",
+        }
+    }
+}
+
+/// From where the command `DEBUG` is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DebugCommand {
+    /// From nowhere.
+    No,
+    /// From loopback addresses and Unix sockets.
+    Local,
+    /// From everywhere.
+    Yes,
+}
+
+impl DebugCommand {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::No, Self::Local, Self::Yes];
+
+    /// Redis's word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::No => "no",
+            Self::Local => "local",
+            Self::Yes => "yes",
+        }
+    }
 }
 
 /// Requests of a batch that are parsed before the first of them runs: enough to hide the latency of memory behind them.

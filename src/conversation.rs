@@ -359,6 +359,12 @@ fn time(cx: &mut Context<'_>, request: &Request<'_>, slow_micros: i64, timed: &m
         return false;
     }
     cx.stats.commands[cx.command.id].nanos.add(nanos);
+    let millis = nanos / 1_000_000;
+    let threshold = cx.shared.settings.latency_millis.load(Ordering::Relaxed);
+    if threshold > 0 && millis >= threshold {
+        let event = if cx.command.spec.has(Flags::FAST) { "fast-command" } else { "command" };
+        cx.shared.latency.add(event, cx.now().seconds(), millis);
+    }
     let is_slow = u64::try_from(slow_micros).is_ok_and(|threshold| nanos / 1000 >= threshold);
     if is_slow && !cx.command.spec.has(Flags::SKIP_SLOWLOG) {
         let entry = SlowEntry {

@@ -7,9 +7,12 @@ mod config;
 mod conversation;
 mod embed;
 mod error;
+mod glob;
+mod latency;
 mod log;
 mod monitor;
 mod number;
+mod process;
 mod resp;
 mod secret;
 mod server;
@@ -22,7 +25,7 @@ mod stats;
 mod store;
 mod workers;
 
-pub use config::{Config, LogLevel};
+pub use config::{Config, DebugCommand, LogLevel};
 pub use embed::{Server, run, serve};
 pub use error::Error;
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use redlet::{Config, LogLevel};
+use redlet::{Config, DebugCommand, LogLevel};
 use tokio::signal::unix::{SignalKind, signal};
 
 mod ping;
@@ -65,20 +65,25 @@ struct ServerArgs {
     /// What is written to standard error.
     #[arg(long, env = "REDLET_LOGLEVEL", default_value = "notice", value_parser = parse_loglevel)]
     loglevel: LogLevel,
+    /// From where the command DEBUG is taken: no, local (loopback and Unix sockets) or yes.
+    #[arg(long, env = "REDLET_ENABLE_DEBUG_COMMAND", default_value = "local", value_parser = parse_debug_command)]
+    enable_debug_command: DebugCommand,
+    /// The version of Redis that clients are told, as x.y.z: libraries choose their features by it.
+    #[arg(long, env = "REDLET_REDIS_VERSION", default_value = "7.4.0")]
+    redis_version: String,
     /// Any other parameter of `CONFIG SET`, as NAME=VALUE; may be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse_parameter)]
     parameters: Vec<(String, String)>,
 }
 
 fn parse_loglevel(text: &str) -> Result<LogLevel, String> {
-    match text {
-        "debug" => Ok(LogLevel::Debug),
-        "verbose" => Ok(LogLevel::Verbose),
-        "notice" => Ok(LogLevel::Notice),
-        "warning" => Ok(LogLevel::Warning),
-        "nothing" => Ok(LogLevel::Nothing),
-        _ => Err("one of debug, verbose, notice, warning, nothing".to_owned()),
-    }
+    let level = LogLevel::ALL.into_iter().find(|level| level.name() == text);
+    level.ok_or_else(|| "one of debug, verbose, notice, warning, nothing".to_owned())
+}
+
+fn parse_debug_command(text: &str) -> Result<DebugCommand, String> {
+    let choice = DebugCommand::ALL.into_iter().find(|choice| choice.name() == text);
+    choice.ok_or_else(|| "one of no, local, yes".to_owned())
 }
 
 fn parse_parameter(text: &str) -> Result<(String, String), String> {
@@ -105,8 +110,9 @@ impl ServerArgs {
             databases: self.databases,
             shards: self.shards,
             loglevel: self.loglevel,
+            enable_debug_command: self.enable_debug_command,
+            redis_version: self.redis_version,
             parameters,
-            ..default
         }
     }
 }

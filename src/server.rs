@@ -265,6 +265,7 @@ fn spawn<S>(
 async fn sweep(shared: Arc<Shared>) {
     loop {
         sleep(TICK).await;
+        shared.stats.sample(shared.clock.now());
         close_idle(&shared);
         if !shared.settings.active_expire.load(Ordering::Relaxed) {
             continue;

@@ -11,6 +11,7 @@ use crate::clients::Clients;
 use crate::clock::{Clock, UnixMillis};
 use crate::config::Config;
 use crate::error::Error;
+use crate::latency::Latency;
 use crate::log::Log;
 use crate::settings::Settings;
 use crate::slowlog::SlowLog;
@@ -32,6 +33,8 @@ pub struct Shared {
     pub stats: Stats,
     /// The slow log.
     pub slowlog: SlowLog,
+    /// The slow moments.
+    pub latency: Latency,
     /// Where the server says what happens to it.
     pub log: Log,
     /// How it was started.
@@ -54,14 +57,17 @@ impl Shared {
     pub fn new(config: Config) -> Result<Self, Error> {
         let clock = Clock::default();
         let started = clock.now();
+        let settings =
+            Settings::new(&config).map_err(|refused| Error::Parameter(String::from_utf8_lossy(&refused.wire()).into_owned()))?;
         let shards = config.shards.max(2).next_power_of_two();
         Ok(Self {
-            log: Log::new(config.loglevel),
+            log: Log::new(settings.loglevel()),
             store: Store::new(config.databases, shards),
             clients: Clients::default(),
-            settings: Settings::default(),
+            settings,
             stats: Stats::default(),
             slowlog: SlowLog::default(),
+            latency: Latency::default(),
             config,
             started,
             run_id: run_id(),

@@ -1,10 +1,15 @@
 //! Counters. Each worker thread writes its own, so that counting costs no shared line of memory; who wants a total adds them up.
 
+mod rates;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
+
+use crate::clock::UnixMillis;
+use rates::Rates;
 
 /// A counter written by one thread and read by any.
 #[derive(Debug, Default)]
@@ -109,6 +114,9 @@ pub struct Stats {
     pub connections: AtomicU64,
     /// Connections refused because of `maxclients`.
     pub refused: AtomicU64,
+    /// Keys that had expired in databases that have been flushed since.
+    pub expired: AtomicU64,
+    rates: Mutex<Rates>,
 }
 
 impl Stats {
@@ -135,11 +143,26 @@ impl Stats {
         self.errors.lock().clone()
     }
 
+    /// Notes how far the counters have come, for [`Self::per_second`]. To be called a few times a second.
+    pub fn sample(&self, now: UnixMillis) {
+        let total = |of: fn(&WorkerStats) -> &Counter| self.total(|worker| of(worker).get());
+        let counters =
+            [total(|worker| &worker.processed), total(|worker| &worker.input_bytes), total(|worker| &worker.output_bytes)];
+        self.rates.lock().sample(now, counters);
+    }
+
+    /// Requests, bytes read and bytes written a second, over the last samples.
+    pub fn per_second(&self) -> [f64; 3] {
+        self.rates.lock().per_second()
+    }
+
     /// Starts all counters from 0: `CONFIG RESETSTAT`.
     pub fn reset(&self) {
         self.workers.lock().iter().for_each(|worker| worker.reset());
         self.errors.lock().clear();
         self.connections.store(0, Ordering::Relaxed);
         self.refused.store(0, Ordering::Relaxed);
+        self.expired.store(0, Ordering::Relaxed);
+        self.rates.lock().reset();
     }
 }

@@ -157,6 +157,16 @@ impl Db {
         self.expired.load(Ordering::Relaxed)
     }
 
+    /// Bytes of memory that the tables take, without the entries in them.
+    pub fn table_bytes(&self) -> usize {
+        (0..self.sides.len()).map(|shard| self.read_shard(shard).buckets() * (size_of::<table::Pair>() + 1)).sum()
+    }
+
+    /// Counts removed keys from 0 again: `CONFIG RESETSTAT`.
+    pub fn reset_expired(&self) {
+        self.expired.store(0, Ordering::Relaxed);
+    }
+
     /// Calls `visit` with every key that is there at `now`, one shard after another.
     pub fn for_each(&self, now: UnixMillis, mut visit: impl FnMut(&[u8], Found<'_>)) {
         for shard in 0..self.sides.len() {

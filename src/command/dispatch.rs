@@ -97,12 +97,10 @@ fn find(request: &Request<'_>) -> Result<(&'static Command, usize), CommandError
     if command.subcommands.is_empty() {
         return Ok((command, 1));
     }
-    let Some(name) = request.argv.get(1) else {
-        return Err(CommandError::WrongArity(command.full_name.into()));
-    };
-    match command.subcommand(name) {
-        Some(subcommand) => Ok((subcommand, 2)),
-        None => Err(unknown_subcommand(command, name)),
+    match request.argv.get(1) {
+        Some(name) => command.subcommand(name).map(|sub| (sub, 2)).ok_or_else(|| unknown_subcommand(command, name)),
+        None if command.spec.has(Flags::BARE) => Ok((command, 1)),
+        None => Err(CommandError::WrongArity(command.full_name.into())),
     }
 }
 

@@ -28,10 +28,14 @@ pub struct Spec {
     pub subcommands: &'static [Spec],
     /// What runs it.
     pub run: Handler,
+    /// The version that made it obsolete, and what to use instead, in Redis's words.
+    pub deprecated: Option<(&'static str, &'static str)>,
     /// Finds the keys where the syntax alone cannot tell. `None` for all but a few.
     pub find_keys: Option<FindKeys>,
     /// Finds the arguments that are secrets, so that neither monitors nor the slow log show them. `None` for all but a few.
     pub find_secrets: Option<FindSecrets>,
+    /// What a given request does to its keys, where its options decide that. `None` where the syntax says it all.
+    pub key_flags: Option<FindKeyFlags>,
 }
 
 /// Positions of the keys in a request, for commands whose syntax alone does not tell; `None` when there is no way to tell.
@@ -39,6 +43,8 @@ pub type FindKeys = fn(argv: &super::Argv<'_>) -> Option<Vec<usize>>;
 
 /// Positions of the secrets in a request, whether or not the request is well-formed.
 pub type FindSecrets = fn(argv: &super::Argv<'_>) -> Vec<usize>;
+/// What a request does to its keys.
+pub type FindKeyFlags = fn(argv: &super::Argv<'_>) -> KeyFlags;
 
 impl Spec {
     /// What a literal leaves out: no flags, no arguments, no subcommands.
@@ -53,14 +59,16 @@ impl Spec {
         syntax: &[],
         subcommands: &[],
         run: unreachable_container,
+        deprecated: None,
         find_keys: None,
         find_secrets: None,
+        key_flags: None,
     };
 
     /// The number of arguments with the name counted; negative for "at least". A subcommand counts its container's name too.
     pub const fn arity(&self, is_subcommand: bool) -> i32 {
         if !self.subcommands.is_empty() {
-            return -2;
+            return if self.has(Flags::BARE) { -1 } else { -2 };
         }
         let (required, open) = count(self.syntax);
         let total = required + 1 + is_subcommand as i32;
@@ -142,6 +150,19 @@ pub enum Group {
 }
 
 impl Group {
+    /// The access category of its commands, without the `@`; `None` where membership in the group means none.
+    pub const fn category(self) -> Option<&'static str> {
+        match self {
+            Self::String => Some("string"),
+            Self::Bitmap => Some("bitmap"),
+            Self::Generic => Some("keyspace"),
+            Self::Connection => Some("connection"),
+            Self::Scripting => Some("scripting"),
+            Self::Transactions => Some("transaction"),
+            Self::Server | Self::Cluster | Self::Pubsub => None,
+        }
+    }
+
     /// The name in `COMMAND DOCS`.
     pub const fn name(self) -> &'static str {
         match self {
@@ -210,6 +231,37 @@ impl Flags {
     /// Takes any arguments behind those of its syntax, and ignores them.
     pub const ANY_ARGS: Self = Self(1 << 22);
 
+    /// In the access categories `@admin` and `@dangerous` without being ADMIN.
+    pub const STEERING: Self = Self(1 << 29);
+    /// In the access category `@connection` in place of its group's.
+    pub const CONNECTION: Self = Self(1 << 30);
+    /// Has subcommands and also runs without one.
+    pub const BARE: Self = Self(1 << 31);
+    /// Meant for those who work on the server: `COMMAND DOCS` says `syscmd`.
+    pub const INTERNAL: Self = Self(1 << 23);
+
+    /// The names of the properties that `COMMAND INFO` shows, in Redis's order.
+    pub const SHOWN: &[(&str, Self)] = &[
+        ("write", Self::WRITE),
+        ("readonly", Self::READONLY),
+        ("denyoom", Self::DENYOOM),
+        ("admin", Self::ADMIN),
+        ("pubsub", Self::PUBSUB),
+        ("noscript", Self::NOSCRIPT),
+        ("blocking", Self::BLOCKING),
+        ("loading", Self::LOADING),
+        ("stale", Self::STALE),
+        ("skip_monitor", Self::SKIP_MONITOR),
+        ("skip_slowlog", Self::SKIP_SLOWLOG),
+        ("fast", Self::FAST),
+        ("no_auth", Self::NO_AUTH),
+        ("may_replicate", Self::MAY_REPLICATE),
+        ("no_async_loading", Self::NO_ASYNC_LOADING),
+        ("no_multi", Self::NO_MULTI),
+        ("movablekeys", Self::MOVABLE_KEYS),
+        ("allow_busy", Self::ALLOW_BUSY),
+    ];
+
     /// Both sets together.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
@@ -248,6 +300,23 @@ pub enum ArgKind {
     OneOf,
     /// The arguments within, in order.
     Block,
+}
+
+impl ArgKind {
+    /// The name in `COMMAND DOCS`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Key => "key",
+            Self::String => "string",
+            Self::Integer => "integer",
+            Self::Double => "double",
+            Self::Pattern => "pattern",
+            Self::UnixTime => "unix-time",
+            Self::PureToken => "pure-token",
+            Self::OneOf => "oneof",
+            Self::Block => "block",
+        }
+    }
 }
 
 /// What a command does to a key, as `COMMAND INFO` shows it in its key specifications.

@@ -2,7 +2,8 @@
 
 use std::sync::LazyLock;
 
-use super::spec::{Arg, ArgKind, Flags, Spec};
+use super::keys::{self, KeySpec};
+use super::spec::{Flags, Spec};
 
 /// A command with what is derived from its Spec.
 #[derive(Debug)]
@@ -17,6 +18,8 @@ pub struct Command {
     pub id: usize,
     /// The position of its first key; 0 when it has none.
     pub first_key: usize,
+    /// Its keys, as far as the syntax alone tells.
+    pub key_specs: Vec<KeySpec>,
     /// Whether it is timed on its own: its cost grows with its arguments or with the keyspace.
     pub timed: bool,
     /// Its subcommands.
@@ -105,12 +108,14 @@ impl Command {
             Some(container) => Box::leak(format!("{container}|{}", spec.name).into_boxed_str()),
             None => spec.name,
         };
+        let key_specs = keys::key_specs(spec.syntax, 1 + usize::from(container.is_some()));
         Self {
             spec,
             full_name,
             arity: spec.arity(container.is_some()),
             id,
-            first_key: first_key(spec.syntax, 1 + usize::from(container.is_some())).unwrap_or(0),
+            first_key: key_specs.first().map_or(0, |run| run.first),
+            key_specs,
             timed: spec.complexity != "O(1)" && !spec.has(Flags::FAST),
             subcommands: spec.subcommands.iter().map(|sub| Self::new(sub, Some(spec.name), next_id)).collect(),
         }
@@ -127,23 +132,6 @@ impl Command {
     pub fn subcommand(&self, name: &[u8]) -> Option<&Self> {
         self.subcommands.iter().find(|sub| sub.spec.name.as_bytes().eq_ignore_ascii_case(name))
     }
-}
-
-/// The position of the first key in a syntax whose first argument stands at `position`.
-fn first_key(syntax: &[Arg], mut position: usize) -> Option<usize> {
-    for arg in syntax {
-        if arg.flags & Arg::OPTIONAL != 0 {
-            return None;
-        }
-        position += usize::from(arg.token.is_some());
-        match arg.kind {
-            ArgKind::Key => return Some(position),
-            ArgKind::Block => return first_key(arg.args, position),
-            ArgKind::OneOf => return None,
-            _ => position += 1,
-        }
-    }
-    None
 }
 
 /// A name in lower case as a number; `None` when it is longer than any command's.

@@ -51,6 +51,12 @@ impl<'a> Argv<'a> {
         Some(&self.bytes[arg.start as usize..arg.start as usize + arg.len as usize])
     }
 
+    /// The same request without its first `count` arguments: a request within a request.
+    #[must_use]
+    pub fn skip(self, count: usize) -> Self {
+        Self { args: self.args.get(count..).unwrap_or_default(), ..self }
+    }
+
     /// All arguments in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
         let bytes = self.bytes;

@@ -1,0 +1,123 @@
+//! Where a command's keys stand, and to which access categories it belongs: derived from its Spec.
+
+use super::Argv;
+use super::spec::{Arg, ArgKind, Flags, KeyFlags, Spec};
+
+/// A run of keys in a request, as `COMMAND INFO` describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeySpec {
+    /// What the command does to them.
+    pub flags: KeyFlags,
+    /// The position of the first one.
+    pub first: usize,
+    /// The last one: counted from the first, or from the end of the request when negative.
+    pub last: i32,
+    /// From one to the next.
+    pub step: usize,
+}
+
+impl KeySpec {
+    /// The positions of its keys in a request of `argc` arguments; `None` when the first one is missing.
+    fn positions(&self, argc: usize) -> Option<impl Iterator<Item = usize>> {
+        let last = match usize::try_from(self.last) {
+            Ok(last) => self.first + last,
+            Err(_) => argc.checked_sub(1)?,
+        };
+        (self.first <= last && last < argc).then(|| (self.first..=last).step_by(self.step))
+    }
+}
+
+/// The runs of keys in a syntax whose first argument stands at `position`.
+pub(super) fn key_specs(syntax: &[Arg], mut position: usize) -> Vec<KeySpec> {
+    let mut specs: Vec<KeySpec> = Vec::new();
+    for arg in syntax {
+        // Behind what may be left out or repeated, no position is certain.
+        if arg.flags & Arg::OPTIONAL != 0 {
+            break;
+        }
+        position += usize::from(arg.token.is_some());
+        let repeated = arg.flags & Arg::MULTIPLE != 0;
+        let last = if repeated { -1 } else { 0 };
+        match arg.kind {
+            ArgKind::Key => {
+                match specs.last_mut() {
+                    Some(run) if !repeated && run.flags == arg.key && run.last >= 0 => run.last += 1,
+                    _ => specs.push(KeySpec { flags: arg.key, first: position, last, step: 1 }),
+                }
+                position += 1;
+            }
+            ArgKind::Block => {
+                let step = if repeated { arg.args.len() } else { 1 };
+                specs.extend(key_specs(arg.args, position).into_iter().map(|run| KeySpec { last, step, ..run }));
+                position += arg.args.len();
+            }
+            ArgKind::OneOf if arg.args.iter().any(|choice| !matches!(choice.kind, ArgKind::PureToken)) => break,
+            _ => position += 1,
+        }
+        if repeated {
+            break;
+        }
+    }
+    specs
+}
+
+/// The keys of a request: their positions and what is done to them. `None` when the request is too short to have them.
+pub(super) fn find(spec: &Spec, specs: &[KeySpec], argv: &Argv<'_>) -> Option<Vec<(usize, KeyFlags)>> {
+    if let Some(find_keys) = spec.find_keys {
+        let flags = specs.first().map_or(KeyFlags::LOOK, |run| run.flags);
+        return Some(find_keys(argv)?.into_iter().map(|position| (position, flags)).collect());
+    }
+    let mut found = Vec::new();
+    for run in specs {
+        let flags = spec.key_flags.map_or(run.flags, |decide| decide(argv));
+        found.extend(run.positions(argv.len())?.map(|position| (position, flags)));
+    }
+    Some(found)
+}
+
+/// The access categories in Redis's order.
+const CATEGORIES: &[&str] = &[
+    "keyspace",
+    "read",
+    "write",
+    "set",
+    "sortedset",
+    "list",
+    "hash",
+    "string",
+    "bitmap",
+    "hyperloglog",
+    "geo",
+    "stream",
+    "pubsub",
+    "admin",
+    "fast",
+    "slow",
+    "blocking",
+    "dangerous",
+    "connection",
+    "transaction",
+    "scripting",
+];
+
+/// The access categories to which a command belongs, without the `@`.
+pub(super) fn categories(spec: &Spec) -> Vec<&'static str> {
+    let has = |flags| spec.has(flags);
+    let connection = has(Flags::CONNECTION);
+    // What holds subcommands is in none by its group, since it is never run itself.
+    let of_group = if connection || !spec.subcommands.is_empty() { None } else { spec.group.category() };
+    let belongs = |category: &str| match category {
+        "keyspace" if has(Flags::KEYSPACE) => true,
+        "connection" if connection => true,
+        "read" => has(Flags::READONLY),
+        "write" => has(Flags::WRITE),
+        "pubsub" => has(Flags::PUBSUB),
+        "admin" => has(Flags::ADMIN) || has(Flags::STEERING),
+        "dangerous" => has(Flags::ADMIN) || has(Flags::STEERING) || has(Flags::DANGEROUS),
+        "fast" => has(Flags::FAST),
+        "slow" => !has(Flags::FAST),
+        "blocking" => has(Flags::BLOCKING),
+        _ => of_group == Some(category),
+    };
+    CATEGORIES.iter().copied().filter(|category| belongs(category)).collect()
+}

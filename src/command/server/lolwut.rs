@@ -1,0 +1,38 @@
+//! `LOLWUT`: a picture, and the version at its end, by which some clients recognise the server.
+
+use super::super::{Arg, Args, Context, Flags, Group, Outcome, Spec};
+
+pub(super) const LOLWUT: Spec = Spec {
+    name: "lolwut",
+    group: Group::Server,
+    since: "5.0.0",
+    summary: "Draws a picture and tells the version.",
+    flags: Flags::READONLY.and(Flags::FAST),
+    syntax: &[Arg::integer("version").with_token("VERSION").optional()],
+    run: lolwut,
+    ..Spec::BASE
+};
+const _: () = assert!(LOLWUT.arity(false) == -1);
+
+fn lolwut(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
+    // There is one picture, whatever version is asked for; arguments of other versions' pictures are passed over.
+    if args.keyword().as_deref() == Some(b"VERSION") && !args.is_empty() {
+        args.int()?;
+    }
+    let mut picture = braid(cx.now().seconds());
+    picture.push_str(&format!("\nA braid of three strands. Redis ver. {}\n", cx.shared.config.redis_version));
+    cx.reply.verbatim(picture);
+    Ok(())
+}
+
+/// Strands that change places row by row, as the bits of `seed` say.
+fn braid(seed: u64) -> String {
+    const ROWS: usize = 12;
+    let mut out = String::new();
+    let mut bits = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    for _ in 0..ROWS {
+        out.push_str(if bits & 1 == 0 { "   \\ /  |\n    /   |\n   / \\  |\n" } else { "   |  \\ /\n   |   \\\n   |  / \\\n" });
+        bits = bits.rotate_right(1);
+    }
+    out
+}

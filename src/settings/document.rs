@@ -1,0 +1,103 @@
+//! `docs/parameters.md`, made from the table of parameters, and the test that the file is what the table says.
+
+use std::fmt::Write as _;
+
+use super::{Effect, Kind, PARAMETERS, Parameter};
+
+/// What a parameter that does something here does. A parameter that is missing here fails the test.
+fn meaning(name: &str) -> &'static str {
+    match name {
+        "bind" => "Addresses listened on: `--bind`.",
+        "client-query-buffer-limit" => "Bytes of one request that has not arrived in full; a client that sends more is cut off.",
+        "databases" => "How many databases there are: `--databases`.",
+        "enable-debug-command" => "From where `DEBUG` is taken: `--enable-debug-command`.",
+        "io-threads" => "Worker threads, one a core unless told otherwise: `--threads`.",
+        "latency-monitor-threshold" => "Milliseconds from which on a command is noted for `LATENCY`; 0 notes none.",
+        "loglevel" => "What is written to standard error: `--loglevel`.",
+        "maxclients" => "Connections served at once; further ones are refused: `--maxclients`.",
+        "maxmemory-policy" => {
+            "Whether `OBJECT FREQ` (a policy that ends in `-lfu`) or `OBJECT IDLETIME` (any other) is kept. Nothing is evicted."
+        }
+        "port" => "The TCP port listened on: `--port`.",
+        "proto-max-bulk-len" => "Bytes of the longest argument, and of the longest string that a command may make.",
+        "requirepass" => "The password that connections made from then on must give; empty requires none: `--requirepass`.",
+        "slowlog-log-slower-than" => {
+            "Microseconds from which on a command is kept in the slow log; negative keeps none. \
+             Commands of constant cost are timed one by one only when this is below 1000."
+        }
+        "slowlog-max-len" => "Entries of the slow log.",
+        "tcp-keepalive" => "Seconds between TCP keep-alive probes on connections made from then on; 0 is off: `--tcp-keepalive`.",
+        "timeout" => "Seconds after which a silent connection is closed; 0 is never: `--timeout`.",
+        "unixsocket" => "The Unix socket listened on: `--unixsocket`.",
+        _ => unreachable!("{name} has an effect, so this documentation says which"),
+    }
+}
+
+fn takes(kind: Kind) -> String {
+    let limit = |number: &dyn ToString| match number.to_string().as_str() {
+        "9223372036854775807" => "2^63-1".to_owned(),
+        "18446744073709551615" => "2^64-1".to_owned(),
+        "2147483647" => "2^31-1".to_owned(),
+        "-2147483648" => "-2^31".to_owned(),
+        "4294967295" => "2^32-1".to_owned(),
+        number => number.to_owned(),
+    };
+    match kind {
+        Kind::Bool => "`yes`, `no`".to_owned(),
+        Kind::Enum(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
+        Kind::Int(min, max) => format!("{} to {}", limit(&min), limit(&max)),
+        Kind::Memory(min, max) => format!("{} to {} bytes, or with a unit", limit(&min), limit(&max)),
+        Kind::MemoryOrPercent => "bytes, or a percentage".to_owned(),
+        Kind::Text => "text".to_owned(),
+        Kind::Special(_) => "Redis's own syntax".to_owned(),
+    }
+}
+
+fn default(parameter: &Parameter) -> String {
+    if parameter.default.is_empty() { "(empty)".to_owned() } else { format!("`{}`", parameter.default) }
+}
+
+fn document() -> String {
+    let has_effect = |parameter: &&Parameter| !matches!(parameter.effect, Effect::None);
+    let is_alias = |parameter: &&Parameter| parameter.first_name() != parameter.name;
+    let mut out = String::from(
+        "# Parameters\n\n\
+         `CONFIG GET` and `CONFIG SET` know every parameter that Redis 7 has, check values as Redis does and refuse unknown names in\n\
+         its words. Numbers of bytes may end in `k`, `m`, `g` (1000 each) or `kb`, `mb`, `gb` (1024 each). A parameter is given at the\n\
+         start with its flag or as `--set NAME=VALUE`. Where the default differs from Redis's, it is because the feature is not here.\n\n\
+         ## With effect\n\n\
+         | parameter | takes | default | what it does |\n| --- | --- | --- | --- |\n",
+    );
+    for parameter in PARAMETERS.iter().filter(has_effect) {
+        let takes = if parameter.is_immutable() { "given at the start only".to_owned() } else { takes(parameter.kind()) };
+        let _infallible =
+            writeln!(out, "| `{}` | {takes} | {} | {} |", parameter.name, default(parameter), meaning(parameter.name));
+    }
+    out.push_str(
+        "\n## Without effect\n\n\
+         These are kept and returned, and change nothing.\n\n\
+         | parameter | takes | default |\n| --- | --- | --- |\n",
+    );
+    for parameter in PARAMETERS.iter().filter(|parameter| !has_effect(parameter) && !is_alias(parameter)) {
+        let takes = if parameter.is_immutable() { "cannot be set".to_owned() } else { takes(parameter.kind()) };
+        let _infallible = writeln!(out, "| `{}` | {takes} | {} |", parameter.name, default(parameter));
+    }
+    out.push_str("\n## Older names\n\n| name | stands for |\n| --- | --- |\n");
+    for parameter in PARAMETERS.iter().filter(is_alias) {
+        let _infallible = writeln!(out, "| `{}` | `{}` |", parameter.name, parameter.first_name());
+    }
+    out
+}
+
+/// With `REDLET_WRITE_DOCS` set it writes the file instead.
+#[test]
+fn the_file_says_what_the_table_says() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/parameters.md");
+    if std::env::var_os("REDLET_WRITE_DOCS").is_some() {
+        std::fs::write(path, document()).expect("the file can be written");
+    }
+    let written = std::fs::read_to_string(path).unwrap_or_default();
+    let differing = written.lines().zip(document().lines().map(str::to_owned)).find(|(written, made)| written != made);
+    assert_eq!(differing, None, "docs/parameters.md is out of date: run this test with REDLET_WRITE_DOCS=1");
+    assert_eq!(written, document());
+}
