@@ -228,10 +228,8 @@ impl Conversation {
             self.session.client.set_flag(Client::BLOCKED, false);
         }
         let begun = Instant::now();
-        let slow = shared.settings.slowlog_micros.load(Ordering::Relaxed);
-        // A threshold below a millisecond asks about commands that are otherwise not worth two looks at the clock.
-        let time_all = (0..1000).contains(&slow);
         let (mut timed, mut processed, mut last, mut stop) = (0, 0, None, None);
+        let mut time_all = false;
         let mut cx = context(&mut self.session, worker, shared, now, out);
         worker.prefetch(cx.keys.databases(), cx.keys.selected());
         for parsing in &worker.requests {
@@ -245,8 +243,10 @@ impl Conversation {
                 stop = Some(Then::Wait(Some(until)));
                 break;
             }
+            // A threshold below a millisecond asks about commands that are otherwise not worth two looks at the clock.
+            time_all |= (0..1000).contains(&shared.settings.slowlog_micros.load(Ordering::Relaxed));
             let ran = if time_all || request.command.is_some_and(|command| command.timed) {
-                time(&mut cx, &request, slow, &mut timed)
+                time(&mut cx, &request, &mut timed)
             } else {
                 command::dispatch(&mut cx, &request)
             };
@@ -350,7 +350,7 @@ fn context<'a>(
 }
 
 /// Runs a request between two looks at the clock, and adds to `timed` the nanoseconds it took. Whether it ran rather than was refused.
-fn time(cx: &mut Context<'_>, request: &Request<'_>, slow_micros: i64, timed: &mut u64) -> bool {
+fn time(cx: &mut Context<'_>, request: &Request<'_>, timed: &mut u64) -> bool {
     let begun = Instant::now();
     let ran = command::dispatch(cx, request);
     let nanos = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -365,6 +365,8 @@ fn time(cx: &mut Context<'_>, request: &Request<'_>, slow_micros: i64, timed: &m
         let event = if cx.command.spec.has(Flags::FAST) { "fast-command" } else { "command" };
         cx.shared.latency.add(event, cx.now().seconds(), millis);
     }
+    // The threshold as it is now: the command may have been the one that set it.
+    let slow_micros = cx.shared.settings.slowlog_micros.load(Ordering::Relaxed);
     let is_slow = u64::try_from(slow_micros).is_ok_and(|threshold| nanos / 1000 >= threshold);
     if is_slow && !cx.command.spec.has(Flags::SKIP_SLOWLOG) {
         let entry = SlowEntry {
