@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use redlet::Config;
 use redlet::internals::{Conversation, Shared, TOO_MANY_CLIENTS, Then, UnixMillis, Worker};
+use redlet::{Config, DebugCommand, LogLevel};
 
 use crate::differences::Differences;
 use crate::frame;
@@ -31,8 +31,7 @@ struct Conn {
 
 impl InProcess {
     fn new() -> Self {
-        let mut config = Config::default();
-        config.parameters.push(("enable-debug-command".to_owned(), "yes".to_owned()));
+        let config = Config { enable_debug_command: DebugCommand::Yes, loglevel: LogLevel::Notice, ..Config::default() };
         let shared = Shared::new(config).expect("the parameters exist");
         let worker = Worker::new(&shared);
         Self { shared, worker, conns: BTreeMap::new() }
