@@ -1,6 +1,7 @@
 //! All connections as others see them: who they are, what they do, and how to reach them. Must not do I/O.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::task::Waker;
@@ -101,6 +102,12 @@ impl Client {
         } else {
             self.flags.fetch_and(!flag, Ordering::Relaxed);
         }
+    }
+
+    /// Whether the peer is on this machine: on a Unix socket, or at a loopback address.
+    pub fn is_local(&self) -> bool {
+        let is_loopback = || self.addr.parse::<SocketAddr>().is_ok_and(|addr| addr.ip().to_canonical().is_loopback());
+        self.has(Self::UNIX_SOCKET) || is_loopback()
     }
 
     /// Has the connection closed by its own task, at once.

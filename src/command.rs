@@ -25,7 +25,7 @@ pub use dispatch::{Request, dispatch, held_back, named, resume};
 pub use error::CommandError;
 pub use keyspace::Keyspace;
 pub use keyword::{Choice, Keyword};
-pub use spec::{Arg, ArgKind, Flags, Group, KeyFlags, Spec};
+pub use spec::{Arg, ArgKind, Deprecated, Flags, Group, KeyFlags, Spec};
 pub use table::{Command, Table, table};
 
 use std::sync::atomic::Ordering;

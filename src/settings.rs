@@ -54,8 +54,8 @@ pub struct Settings {
 pub enum Refused {
     /// There is no parameter of this name.
     Unknown(Vec<u8>),
-    /// This parameter does not take the value, or cannot be set.
-    Parameter(&'static str, Cow<'static, str>),
+    /// The parameter of this name does not take the value, or cannot be set.
+    Parameter(Vec<u8>, Cow<'static, str>),
 }
 
 impl Refused {
@@ -69,7 +69,10 @@ impl Refused {
                 text
             }
             Self::Parameter(name, reason) => {
-                format!("ERR CONFIG SET failed (possibly related to argument '{name}') - {reason}").into_bytes()
+                let mut text = b"ERR CONFIG SET failed (possibly related to argument '".to_vec();
+                text.extend_from_slice(name);
+                text.extend_from_slice(format!("') - {reason}").as_bytes());
+                text
             }
         }
     }
@@ -143,9 +146,13 @@ impl Settings {
         let mut chosen: Vec<&'static Parameter> = Vec::with_capacity(pairs.len());
         for (name, _) in pairs {
             let parameter = find(name).ok_or_else(|| Refused::Unknown(name.to_vec()))?;
-            parameter.check_settable()?;
+            // Redis repeats a name as it was sent, but once the names are checked it has words of its own for it.
+            let refuse = |reason: &'static str| Err(Refused::Parameter(name.to_vec(), reason.into()));
+            if let Some(reason) = parameter.unsettable() {
+                return refuse(reason);
+            }
             if chosen.iter().any(|earlier| earlier.name == parameter.name) {
-                return Err(Refused::Parameter(parameter.name, "duplicate parameter".into()));
+                return refuse("duplicate parameter");
             }
             chosen.push(parameter);
         }
@@ -153,8 +160,10 @@ impl Settings {
         let mut changed = values.clone();
         for (parameter, (_, value)) in chosen.iter().zip(pairs) {
             let place = place(parameter.first_name());
-            changed[place] =
-                parameter.kind().accept(&changed[place], value).map_err(|reason| Refused::Parameter(parameter.name, reason))?;
+            changed[place] = parameter
+                .kind()
+                .accept(&changed[place], value)
+                .map_err(|reason| Refused::Parameter(parameter.name.as_bytes().to_vec(), reason))?;
         }
         for parameter in chosen {
             let first = parameter.first_name();

@@ -1,6 +1,6 @@
 //! Cluster mode, as a server without it answers. Clients ask to find out.
 
-use super::{Arg, Args, CommandError, Context, Flags, Group, Outcome, Spec};
+use super::{Arg, Args, CommandError, Context, Deprecated, Flags, Group, Outcome, Spec};
 
 pub(super) const SPECS: &[&Spec] = &[&CLUSTER, &READONLY, &READWRITE, &ASKING];
 
@@ -67,7 +67,7 @@ const SUBCOMMANDS: &[Spec] = &[
         name: "slaves",
         summary: "Would describe a node's replicas.",
         tips: UNSTABLE,
-        deprecated: Some(("5.0.0", "`CLUSTER REPLICAS`")),
+        deprecated: Some(Deprecated { since: "5.0.0", replaced_by: "`CLUSTER REPLICAS`" }),
         syntax: &[Arg::string("node-id")],
         ..STEERING_REPORT
     },
@@ -176,7 +176,7 @@ const SUBCOMMANDS: &[Spec] = &[
         complexity: "O(N) where N is the total number of Cluster nodes",
         summary: "Would describe hash slots and their nodes.",
         tips: UNSTABLE,
-        deprecated: Some(("7.0.0", "`CLUSTER SHARDS`")),
+        deprecated: Some(Deprecated { since: "7.0.0", replaced_by: "`CLUSTER SHARDS`" }),
         ..REPORT
     },
     Spec {

@@ -115,10 +115,11 @@ fn run(cx: &mut Context<'_>, request: &Request<'_>, ran: &mut bool) -> Outcome {
     }
     *ran = true;
     cx.command = command;
-    counters.calls.add(1);
     cx.keys.set_alone(command.spec.has(Flags::ALONE));
     let mut args = Args::new(argv, name_words, cx.shared.store.hasher(), request.hash);
     let outcome = (command.spec.run)(cx, &mut args);
+    // Afterwards, so that CONFIG RESETSTAT is the first command of the new count.
+    counters.calls.add(1);
     if outcome.is_err() {
         counters.failed.add(1);
     }

@@ -26,16 +26,18 @@ pub struct Spec {
     pub syntax: &'static [Arg],
     /// The subcommands. A command that has some is never run itself.
     pub subcommands: &'static [Spec],
+    /// Since when there is a better way, and which.
+    pub deprecated: Option<Deprecated>,
     /// What runs it.
     pub run: Handler,
-    /// The version that made it obsolete, and what to use instead, in Redis's words.
-    pub deprecated: Option<(&'static str, &'static str)>,
     /// Finds the keys where the syntax alone cannot tell. `None` for all but a few.
     pub find_keys: Option<FindKeys>,
     /// Finds the arguments that are secrets, so that neither monitors nor the slow log show them. `None` for all but a few.
     pub find_secrets: Option<FindSecrets>,
     /// What a given request does to its keys, where its options decide that. `None` where the syntax says it all.
     pub key_flags: Option<FindKeyFlags>,
+    /// What `COMMAND INFO` adds to the flags of its keys, in Redis's words.
+    pub key_notes: Option<&'static str>,
 }
 
 /// Positions of the keys in a request, for commands whose syntax alone does not tell; `None` when there is no way to tell.
@@ -58,11 +60,12 @@ impl Spec {
         tips: &[],
         syntax: &[],
         subcommands: &[],
-        run: unreachable_container,
         deprecated: None,
+        run: unreachable_container,
         find_keys: None,
         find_secrets: None,
         key_flags: None,
+        key_notes: None,
     };
 
     /// The number of arguments with the name counted; negative for "at least". A subcommand counts its container's name too.
@@ -124,6 +127,15 @@ const fn least(choices: &[Arg]) -> (i32, bool) {
         i += 1;
     }
     (least, open)
+}
+
+/// What `COMMAND DOCS` says of a command that new programs should not use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deprecated {
+    /// The version of Redis since which there is a better way.
+    pub since: &'static str,
+    /// The better way, with commands and tokens in backquotes.
+    pub replaced_by: &'static str,
 }
 
 /// Groups of commands as Redis names them.

@@ -69,7 +69,7 @@ fn document() -> String {
          | parameter | takes | default | what it does |\n| --- | --- | --- | --- |\n",
     );
     for parameter in PARAMETERS.iter().filter(has_effect) {
-        let takes = if parameter.is_immutable() { "given at the start only".to_owned() } else { takes(parameter.kind()) };
+        let takes = if parameter.unsettable().is_some() { "given at the start only".to_owned() } else { takes(parameter.kind()) };
         let _infallible =
             writeln!(out, "| `{}` | {takes} | {} | {} |", parameter.name, default(parameter), meaning(parameter.name));
     }
@@ -79,7 +79,7 @@ fn document() -> String {
          | parameter | takes | default |\n| --- | --- | --- |\n",
     );
     for parameter in PARAMETERS.iter().filter(|parameter| !has_effect(parameter) && !is_alias(parameter)) {
-        let takes = if parameter.is_immutable() { "cannot be set".to_owned() } else { takes(parameter.kind()) };
+        let takes = if parameter.unsettable().is_some() { "cannot be set".to_owned() } else { takes(parameter.kind()) };
         let _infallible = writeln!(out, "| `{}` | {takes} | {} |", parameter.name, default(parameter));
     }
     out.push_str("\n## Older names\n\n| name | stands for |\n| --- | --- |\n");

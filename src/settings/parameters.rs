@@ -2,12 +2,12 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize};
 
+use super::Settings;
 use super::kind::Kind;
 use super::special::{
     activedefrag, client_output_buffer_limit, hz, notify_keyspace_events, oom_score_adj_values, percentiles, repl_backlog_size,
     save, title_template,
 };
-use super::{Refused, Settings};
 
 /// One parameter.
 #[derive(Debug)]
@@ -83,22 +83,16 @@ impl Parameter {
         self.first().kind
     }
 
-    /// Whether `CONFIG SET` refuses to change it.
-    #[cfg(test)]
-    pub(super) fn is_immutable(&self) -> bool {
-        self.first().settable != Settable::Always
-    }
-
     fn first(&self) -> &Self {
         self.alias_of.and_then(|name| find(name.as_bytes())).unwrap_or(self)
     }
 
-    /// Whether `CONFIG SET` may change it.
-    pub(super) fn check_settable(&self) -> Result<(), Refused> {
+    /// Why `CONFIG SET` may not change it, if it may not.
+    pub(super) fn unsettable(&self) -> Option<&'static str> {
         match self.first().settable {
-            Settable::Always => Ok(()),
-            Settable::AtStart => Err(Refused::Parameter(self.name, "can't set immutable config".into())),
-            Settable::Protected => Err(Refused::Parameter(self.name, "can't set protected config".into())),
+            Settable::Always => None,
+            Settable::AtStart => Some("can't set immutable config"),
+            Settable::Protected => Some("can't set protected config"),
         }
     }
 }

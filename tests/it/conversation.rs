@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use redlet::internals::{Conversation, Shared, TOO_MANY_CLIENTS, Then, UnixMillis, Worker};
-use redlet::{Config, DebugCommand};
+use redlet::{Config, DebugCommand, LogLevel};
 
 use crate::differences::Differences;
 use crate::frame;
@@ -31,7 +31,7 @@ struct Conn {
 
 impl InProcess {
     fn new() -> Self {
-        let config = Config { enable_debug_command: DebugCommand::Yes, ..Config::default() };
+        let config = Config { enable_debug_command: DebugCommand::Yes, loglevel: LogLevel::Notice, ..Config::default() };
         let shared = Shared::new(config).expect("the parameters exist");
         let worker = Worker::new(&shared);
         Self { shared, worker, conns: BTreeMap::new() }

@@ -56,7 +56,7 @@ fn describe(cx: &mut Context<'_>, command: &Command) {
     spec.tips.iter().for_each(|tip| reply.bulk(tip));
     reply.set(command.key_specs.len());
     for run in &command.key_specs {
-        describe_keys(cx, run);
+        describe_keys(cx, run, spec.key_notes);
     }
     cx.reply.set(command.subcommands.len());
     for subcommand in &command.subcommands {
@@ -74,9 +74,13 @@ fn range(specs: &[KeySpec]) -> (i64, i64, i64) {
     (begin, end, i64::try_from(first.step).unwrap_or(1))
 }
 
-fn describe_keys(cx: &mut Context<'_>, run: &KeySpec) {
+fn describe_keys(cx: &mut Context<'_>, run: &KeySpec, notes: Option<&str>) {
     let reply = &mut cx.reply;
-    reply.map(3);
+    reply.map(3 + usize::from(notes.is_some()));
+    if let Some(notes) = notes {
+        reply.bulk("notes");
+        reply.bulk(notes);
+    }
     reply.bulk("flags");
     reply.set(run.flags.0.len());
     run.flags.0.iter().for_each(|flag| reply.simple(flag));
@@ -203,11 +207,11 @@ const COMMAND_GETKEYS: Spec = Spec {
     name: "getkeys",
     complexity: "O(N) where N is the number of arguments to the command",
     summary: "Finds the keys in a request.",
-    syntax: &[Arg::string("command"), Arg::string("arg").optional().multiple()],
+    syntax: &[Arg::string("command"), Arg::string("arg").multiple()],
     run: command_getkeys,
     ..SUBCOMMAND
 };
-const _: () = assert!(COMMAND_GETKEYS.arity(true) == -3);
+const _: () = assert!(COMMAND_GETKEYS.arity(true) == -4);
 
 fn command_getkeys(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let request = args.argv().skip(2);
@@ -224,11 +228,11 @@ const COMMAND_GETKEYSANDFLAGS: Spec = Spec {
     since: "7.0.0",
     complexity: "O(N) where N is the number of arguments to the command",
     summary: "Finds the keys in a request, and what would be done to each.",
-    syntax: &[Arg::string("command"), Arg::string("arg").optional().multiple()],
+    syntax: &[Arg::string("command"), Arg::string("arg").multiple()],
     run: command_getkeysandflags,
     ..SUBCOMMAND
 };
-const _: () = assert!(COMMAND_GETKEYSANDFLAGS.arity(true) == -3);
+const _: () = assert!(COMMAND_GETKEYSANDFLAGS.arity(true) == -4);
 
 fn command_getkeysandflags(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let request = args.argv().skip(2);

@@ -1,12 +1,10 @@
 //! `DEBUG`: what tests of clients and servers ask for. Refused to all but those whom `enable-debug-command` lets in.
 
-use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 
 use sha1_smol::Sha1;
 
 use super::super::{Arg, Args, CommandError, Context, Flags, Group, Outcome, Spec, help};
-use crate::clients::Client;
 use crate::config::DebugCommand;
 use crate::glob::{self, Case};
 use crate::number::parse_i64;
@@ -63,11 +61,9 @@ fn debug(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
 }
 
 fn is_allowed(cx: &Context<'_>) -> bool {
-    let client = &cx.session.client;
-    let is_loopback = || client.addr.parse::<SocketAddr>().is_ok_and(|addr| addr.ip().to_canonical().is_loopback());
     match cx.shared.config.enable_debug_command {
         DebugCommand::No => false,
-        DebugCommand::Local => client.has(Client::UNIX_SOCKET) || is_loopback(),
+        DebugCommand::Local => cx.session.client.is_local(),
         DebugCommand::Yes => true,
     }
 }

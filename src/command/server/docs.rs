@@ -32,11 +32,11 @@ pub(super) fn document(reply: &mut Reply<'_>, command: &Command) {
             reply.simple("syscmd");
         }
     }
-    if let Some((since, instead)) = spec.deprecated {
+    if let Some(deprecated) = spec.deprecated {
         reply.bulk("deprecated_since");
-        reply.bulk(since);
+        reply.bulk(deprecated.since);
         reply.bulk("replaced_by");
-        reply.bulk(instead);
+        reply.bulk(deprecated.replaced_by);
     }
     if !spec.syntax.is_empty() {
         reply.bulk("arguments");

@@ -98,7 +98,7 @@ fn server(cx: &Context<'_>, out: &mut String) {
     line(out, "process_id", std::process::id());
     line(out, "process_supervised", "no");
     line(out, "run_id", &shared.run_id);
-    line(out, "tcp_port", shared.addr.get().map_or(0, std::net::SocketAddr::port));
+    line(out, "tcp_port", shared.addr.get().map_or(0, |addr| addr.port()));
     line(out, "server_time_usec", micros);
     line(out, "uptime_in_seconds", uptime);
     line(out, "uptime_in_days", uptime / 86_400);

@@ -112,8 +112,10 @@ pub(super) const SWAPDB: Spec = Spec {
 const _: () = assert!(SWAPDB.arity(false) == 3);
 
 fn swapdb(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
-    let first = parse_i64(args.bytes()?).ok_or(CommandError::text("ERR invalid first DB index"))?;
-    let second = parse_i64(args.bytes()?).ok_or(CommandError::text("ERR invalid second DB index"))?;
+    // Redis has an integer of 32 bits in mind.
+    let index = |text| parse_i64(text).and_then(|number| i32::try_from(number).ok());
+    let first = index(args.bytes()?).ok_or(CommandError::text("ERR invalid first DB index"))?;
+    let second = index(args.bytes()?).ok_or(CommandError::text("ERR invalid second DB index"))?;
     let databases = cx.keys.alone();
     let index = |number| usize::try_from(number).ok().filter(|&index| index < databases.count()).ok_or(CommandError::DbIndex);
     let (first, second) = (index(first)?, index(second)?);

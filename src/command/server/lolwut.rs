@@ -15,13 +15,18 @@ pub(super) const LOLWUT: Spec = Spec {
 const _: () = assert!(LOLWUT.arity(false) == -1);
 
 fn lolwut(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
-    // There is one picture, whatever version is asked for; arguments of other versions' pictures are passed over.
-    if args.keyword().as_deref() == Some(b"VERSION") && !args.is_empty() {
-        args.int()?;
+    let mut out = String::new();
+    let version = match args.keyword().as_deref() {
+        Some(b"VERSION") if !args.is_empty() => Some(args.int()?),
+        _ => None,
+    };
+    // Only two versions came with a picture. Arguments of theirs are passed over: there is one picture here.
+    if matches!(version, None | Some(5 | 6)) {
+        out = braid(cx.now().seconds());
+        out.push_str("\nA braid of three strands. ");
     }
-    let mut picture = braid(cx.now().seconds());
-    picture.push_str(&format!("\nA braid of three strands. Redis ver. {}\n", cx.shared.config.redis_version));
-    cx.reply.verbatim(picture);
+    out.push_str(&format!("Redis ver. {}\n", cx.shared.config.redis_version));
+    cx.reply.verbatim(out);
     Ok(())
 }
 
