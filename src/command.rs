@@ -21,8 +21,10 @@ pub use dispatch::{Request, dispatch, resume};
 pub use error::CommandError;
 pub use keyspace::Keyspace;
 pub use keyword::{Choice, Keyword};
-pub use spec::{Arg, ArgKind, Flags, Group, KeyFlags, Spec};
+pub use spec::{Arg, ArgKind, Deprecated, Flags, Group, KeyFlags, Spec};
 pub use table::{Command, Table, table};
+
+use std::sync::atomic::Ordering;
 
 use crate::clients::Unblock;
 use crate::clock::UnixMillis;
@@ -30,9 +32,24 @@ use crate::resp::{Argv, Protocol, Reply};
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::stats::WorkerStats;
+use crate::store::LEN_MAX;
 
 /// The commands of every group.
-const GROUPS: &[&[&Spec]] = &[string::SPECS, bitmap::SPECS, generic::SPECS, connection::SPECS, server::SPECS];
+const GROUPS: &[&[&Spec]] = &[
+    string::SPECS,
+    string::counter::SPECS,
+    string::lcs::SPECS,
+    string::many::SPECS,
+    string::part::SPECS,
+    string::set::SPECS,
+    bitmap::SPECS,
+    bitmap::bitfield::SPECS,
+    bitmap::bitop::SPECS,
+    bitmap::range::SPECS,
+    generic::SPECS,
+    connection::SPECS,
+    server::SPECS,
+];
 
 /// A handler has answered once, or it is refused and dispatch answers.
 pub type Outcome = Result<(), CommandError>;
@@ -59,6 +76,11 @@ impl Context<'_> {
     /// The time of the batch.
     pub fn now(&self) -> UnixMillis {
         self.keys.now()
+    }
+
+    /// Longest string that a command may make, in bytes: `proto-max-bulk-len`, as far as an entry can hold it.
+    pub fn string_bytes_max(&self) -> u64 {
+        self.shared.settings.bulk_bytes_max.load(Ordering::Relaxed).min(LEN_MAX as u64)
     }
 
     /// Selects a database that is known to exist.

@@ -26,6 +26,8 @@ pub struct Spec {
     pub syntax: &'static [Arg],
     /// The subcommands. A command that has some is never run itself.
     pub subcommands: &'static [Spec],
+    /// Since when there is a better way, and which.
+    pub deprecated: Option<Deprecated>,
     /// What runs it.
     pub run: Handler,
     /// Finds the keys where the syntax alone cannot tell. `None` for all but a few.
@@ -47,6 +49,7 @@ impl Spec {
         tips: &[],
         syntax: &[],
         subcommands: &[],
+        deprecated: None,
         run: unreachable_container,
         find_keys: None,
     };
@@ -108,6 +111,15 @@ const fn least(choices: &[Arg]) -> (i32, bool) {
         i += 1;
     }
     (least, open)
+}
+
+/// What `COMMAND DOCS` says of a command that new programs should not use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deprecated {
+    /// The version of Redis since which there is a better way.
+    pub since: &'static str,
+    /// The better way, with commands and tokens in backquotes.
+    pub replaced_by: &'static str,
 }
 
 /// Groups of commands as Redis names them.
@@ -254,6 +266,14 @@ impl KeyFlags {
     pub const UPDATE: Self = Self(&["RW", "update"]);
     /// Changes the value and answers with it.
     pub const ACCESS_UPDATE: Self = Self(&["RW", "access", "update"]);
+    /// Writes a value that was not there.
+    pub const INSERT: Self = Self(&["OW", "insert"]);
+    /// Adds to the value.
+    pub const EXTEND: Self = Self(&["RW", "insert"]);
+    /// Changes the value, and the arguments tell whether its old one is read or nothing but read.
+    pub const VARIABLE: Self = Self(&["RW", "access", "update", "variable_flags"]);
+    /// Answers with the value and removes the key.
+    pub const ACCESS_DELETE: Self = Self(&["RW", "access", "delete"]);
     /// Removes the key.
     pub const DELETE: Self = Self(&["RM", "delete"]);
 }
