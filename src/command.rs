@@ -37,12 +37,20 @@ use crate::session::Session;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::stats::WorkerStats;
-use crate::store::Touch;
+use crate::store::{LEN_MAX, Touch};
 
 /// The commands of every group.
 const GROUPS: &[&[&Spec]] = &[
     string::SPECS,
+    string::counter::SPECS,
+    string::lcs::SPECS,
+    string::many::SPECS,
+    string::part::SPECS,
+    string::set::SPECS,
     bitmap::SPECS,
+    bitmap::bitfield::SPECS,
+    bitmap::bitop::SPECS,
+    bitmap::range::SPECS,
     generic::SPECS,
     connection::SPECS,
     server::SPECS,
@@ -76,6 +84,11 @@ impl Context<'_> {
     /// The time of the batch.
     pub fn now(&self) -> UnixMillis {
         self.keys.now()
+    }
+
+    /// Longest string that a command may make, in bytes: `proto-max-bulk-len`, as far as an entry can hold it.
+    pub fn string_bytes_max(&self) -> u64 {
+        self.shared.settings.bulk_bytes_max.load(Ordering::Relaxed).min(LEN_MAX as u64)
     }
 
     /// Selects a database that is known to exist.

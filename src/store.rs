@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use dashmap::{DashMap, RwLockReadGuard, RwLockWriteGuard};
 
 pub use databases::{Databases, Gate, Store};
+pub(crate) use entry::LEN_MAX;
 pub use entry::{Encoding, Entry, Form};
 pub use expiry::Sweep;
 pub use hasher::{Hasher, Key};

@@ -92,8 +92,9 @@ impl<'a> Keyspace<'a> {
         })
     }
 
+    /// Counts a hit or a miss, for a command that reads what it then changes.
     #[inline]
-    fn count(&self, hit: bool) {
+    pub fn count(&self, hit: bool) {
         if hit { self.stats.hits.add(1) } else { self.stats.misses.add(1) }
     }
 

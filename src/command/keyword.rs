@@ -13,8 +13,9 @@ impl Keyword {
     /// Longest word of any syntax, in bytes.
     const LEN_MAX: usize = 24;
 
-    /// Takes `word` in upper case.
+    /// Takes `word` in upper case, up to its first NUL: Redis compares the words of a syntax as C strings.
     pub fn new(word: &[u8]) -> Self {
+        let word = &word[..word.iter().position(|&byte| byte == 0).unwrap_or(word.len())];
         let mut bytes = [0; Self::LEN_MAX];
         let len = if word.len() <= Self::LEN_MAX { word.len() } else { 0 };
         bytes[..len].copy_from_slice(&word[..len]);
@@ -47,6 +48,21 @@ impl<T> Choice<T> {
     /// A syntax error when something was chosen before, be it the same.
     pub fn pick(&mut self, value: T) -> Result<(), super::CommandError> {
         if self.0.is_some() {
+            return Err(super::CommandError::Syntax);
+        }
+        self.0 = Some(value);
+        Ok(())
+    }
+
+    /// Chooses `value`, which may have been chosen before: Redis takes some options twice.
+    ///
+    /// # Errors
+    /// A syntax error when something else was chosen before.
+    pub fn repeat(&mut self, value: T) -> Result<(), super::CommandError>
+    where
+        T: PartialEq,
+    {
+        if self.0.as_ref().is_some_and(|chosen| *chosen != value) {
             return Err(super::CommandError::Syntax);
         }
         self.0 = Some(value);

@@ -346,6 +346,14 @@ impl KeyFlags {
     pub const UPDATE: Self = Self(&["RW", "update"]);
     /// Changes the value and answers with it.
     pub const ACCESS_UPDATE: Self = Self(&["RW", "access", "update"]);
+    /// Writes a value that was not there.
+    pub const INSERT: Self = Self(&["OW", "insert"]);
+    /// Adds to the value.
+    pub const EXTEND: Self = Self(&["RW", "insert"]);
+    /// Changes the value, and the arguments tell whether its old one is read or nothing but read.
+    pub const VARIABLE: Self = Self(&["RW", "access", "update", "variable_flags"]);
+    /// Answers with the value and removes the key.
+    pub const ACCESS_DELETE: Self = Self(&["RW", "access", "delete"]);
     /// Removes the key.
     pub const DELETE: Self = Self(&["RM", "delete"]);
 }

@@ -1,9 +1,15 @@
-//! Strings: values that are read and written whole, or counted.
+//! Strings: values that are read and written whole, in part, or counted.
 
-use super::{Arg, Args, Context, Flags, Group, KeyFlags, Outcome, Spec};
+pub(super) mod counter;
+pub(super) mod lcs;
+pub(super) mod many;
+pub(super) mod part;
+pub(super) mod set;
+
+use super::{Arg, Args, CommandError, Context, Deprecated, Flags, Group, KeyFlags, Outcome, Spec};
 use crate::store::{Deadline, Found};
 
-pub(super) const SPECS: &[&Spec] = &[&GET, &SET];
+pub(super) const SPECS: &[&Spec] = &[&GET, &GETDEL, &GETSET, &STRLEN];
 
 const GET: Spec = Spec {
     name: "get",
@@ -22,20 +28,74 @@ fn get(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     Ok(())
 }
 
-const SET: Spec = Spec {
-    name: "set",
+const GETDEL: Spec = Spec {
+    name: "getdel",
     group: Group::String,
-    summary: "Stores a string under a key, whatever was there before.",
-    flags: Flags::WRITE.and(Flags::DENYOOM),
-    syntax: &[Arg::key("key", KeyFlags::OVERWRITE), Arg::string("value")],
-    run: set,
+    since: "6.2.0",
+    summary: "Hands over a string and removes its key in one step.",
+    flags: Flags::WRITE.and(Flags::FAST),
+    syntax: &[Arg::key("key", KeyFlags::ACCESS_DELETE)],
+    run: getdel,
     ..Spec::BASE
 };
+const _: () = assert!(GETDEL.arity(false) == 2);
 
-fn set(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
+fn getdel(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
+    let key = args.key()?;
+    let hit = cx.keys.write(key, |slot| {
+        cx.reply.bulk_or_null(slot.get().map(Found::value));
+        slot.remove()
+    });
+    cx.keys.count(hit);
+    Ok(())
+}
+
+const GETSET: Spec = Spec {
+    name: "getset",
+    group: Group::String,
+    summary: "Stores a string under a key and answers with the one it replaced.",
+    flags: Flags::WRITE.and(Flags::DENYOOM).and(Flags::FAST),
+    syntax: &[Arg::key("key", KeyFlags::ACCESS_UPDATE), Arg::string("value")],
+    deprecated: Some(Deprecated { since: "6.2.0", replaced_by: "`SET` with the `!GET` argument" }),
+    run: getset,
+    ..Spec::BASE
+};
+const _: () = assert!(GETSET.arity(false) == 3);
+
+fn getset(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let key = args.key()?;
     let value = args.bytes()?;
-    cx.keys.write(key, |slot| slot.set(value, Deadline::None));
-    cx.reply.ok();
+    let hit = cx.keys.write(key, |slot| {
+        let hit = slot.is_present();
+        cx.reply.bulk_or_null(slot.get().map(Found::value));
+        slot.set(value, Deadline::None);
+        hit
+    });
+    cx.keys.count(hit);
     Ok(())
+}
+
+const STRLEN: Spec = Spec {
+    name: "strlen",
+    group: Group::String,
+    since: "2.2.0",
+    summary: "Answers with the length of a string in bytes.",
+    flags: Flags::READONLY.and(Flags::FAST),
+    syntax: &[Arg::key("key", KeyFlags::LOOK)],
+    run: strlen,
+    ..Spec::BASE
+};
+const _: () = assert!(STRLEN.arity(false) == 2);
+
+fn strlen(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
+    let key = args.key()?;
+    let len = cx.keys.read(key, |found| found.map_or(0, |found| found.value().len()));
+    cx.reply.len(len);
+    Ok(())
+}
+
+/// Refuses a string of `len` and `more` bytes that would exceed `proto-max-bulk-len`.
+fn check_len(cx: &Context<'_>, len: u64, more: usize) -> Outcome {
+    let fits = len.checked_add(more as u64).is_some_and(|total| total <= cx.string_bytes_max());
+    if fits { Ok(()) } else { Err(CommandError::StringTooLong) }
 }

@@ -1,0 +1,308 @@
+//! Writing whole strings, with conditions and deadlines: SET and its elder relatives, and GETEX, which shares its options.
+
+use super::super::{Arg, Args, Choice, CommandError, Context, Flags, Group, KeyFlags, Outcome, Spec};
+use crate::clock::UnixMillis;
+use crate::number::parse_i64;
+use crate::store::{Deadline, Found, Slot};
+
+pub(in super::super) const SPECS: &[&Spec] = &[&SET, &SETNX, &SETEX, &PSETEX, &GETEX];
+
+/// What must hold for SET to write.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Condition {
+    /// NX: the key is not there.
+    Absent,
+    /// XX: the key is there.
+    Present,
+}
+
+/// What SET and GETEX can do about the deadline. Those with a time take it from the argument that follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expiry {
+    /// EX: seconds from now.
+    Seconds,
+    /// PX: milliseconds from now.
+    Millis,
+    /// EXAT: Unix time in seconds.
+    AtSeconds,
+    /// PXAT: Unix time in milliseconds.
+    AtMillis,
+    /// KEEPTTL: it stays what it is.
+    Keep,
+    /// PERSIST: it is taken away.
+    Persist,
+}
+
+impl Expiry {
+    fn from_keyword(word: &[u8]) -> Option<Self> {
+        Some(match word {
+            b"EX" => Self::Seconds,
+            b"PX" => Self::Millis,
+            b"EXAT" => Self::AtSeconds,
+            b"PXAT" => Self::AtMillis,
+            b"KEEPTTL" => Self::Keep,
+            b"PERSIST" => Self::Persist,
+            _ => return None,
+        })
+    }
+
+    const fn has_time(self) -> bool {
+        !matches!(self, Self::Keep | Self::Persist)
+    }
+
+    /// Reads the time of a deadline. It may lie in the past.
+    fn deadline(self, time: &[u8], cx: &Context<'_>) -> Result<UnixMillis, CommandError> {
+        let invalid = CommandError::InvalidExpire(cx.command.full_name);
+        let time = parse_i64(time).ok_or(CommandError::NotInteger)?;
+        let millis = match self {
+            Self::Seconds | Self::AtSeconds => time.checked_mul(1000),
+            _ => Some(time),
+        };
+        let Some(millis) = millis.filter(|&millis| millis > 0) else { return Err(invalid) };
+        let now = match self {
+            Self::Seconds | Self::Millis => cx.now().0,
+            _ => 0,
+        };
+        // Redis keeps deadlines in 64 bits with a sign.
+        let deadline = millis.checked_add_unsigned(now).ok_or(invalid)?;
+        Ok(UnixMillis(deadline.unsigned_abs()))
+    }
+}
+
+/// Options of SET and GETEX as they were written.
+#[derive(Default)]
+struct Options<'a> {
+    expiry: Choice<Expiry>,
+    time: &'a [u8],
+    condition: Choice<Condition>,
+    get: bool,
+}
+
+impl Options<'_> {
+    /// What to do about the deadline; `None` when nothing was said.
+    fn deadline(&self, cx: &Context<'_>) -> Result<Option<Deadline>, CommandError> {
+        Ok(match self.expiry.get() {
+            None => None,
+            Some(Expiry::Keep) => Some(Deadline::Keep),
+            Some(Expiry::Persist) => Some(Deadline::None),
+            Some(expiry) => Some(Deadline::At(expiry.deadline(self.time, cx)?)),
+        })
+    }
+}
+
+const SET: Spec = Spec {
+    name: "set",
+    group: Group::String,
+    summary: "Stores a string under a key, whatever was there before.",
+    flags: Flags::WRITE.and(Flags::DENYOOM),
+    syntax: &[
+        Arg::key("key", KeyFlags::VARIABLE),
+        Arg::string("value"),
+        Arg::one_of("condition", &[Arg::token("nx", "NX"), Arg::token("xx", "XX")]).since("2.6.12").optional(),
+        Arg::token("get", "GET").since("6.2.0").optional(),
+        Arg::one_of(
+            "expiration",
+            &[
+                Arg::integer("seconds").with_token("EX").since("2.6.12"),
+                Arg::integer("milliseconds").with_token("PX").since("2.6.12"),
+                Arg::unix_time("unix-time-seconds").with_token("EXAT").since("6.2.0"),
+                Arg::unix_time("unix-time-milliseconds").with_token("PXAT").since("6.2.0"),
+                Arg::token("keepttl", "KEEPTTL").since("6.0.0"),
+            ],
+        )
+        .optional(),
+    ],
+    run: set,
+    ..Spec::BASE
+};
+const _: () = assert!(SET.arity(false) == -3);
+
+#[inline]
+fn set(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
+    let key = args.key()?;
+    let value = args.bytes()?;
+    if !args.is_empty() {
+        return set_with_options(cx, key, value, args);
+    }
+    cx.keys.write(key, |slot| slot.set(value, Deadline::None));
+    cx.reply.ok();
+    Ok(())
+}
+
+fn set_with_options(cx: &mut Context<'_>, key: crate::store::Key<'_>, value: &[u8], args: &mut Args<'_>) -> Outcome {
+    let options = set_options(args)?;
+    let deadline = options.deadline(cx)?.unwrap_or(Deadline::None);
+    let now = cx.now();
+    let (found, written) = cx.keys.write(key, |slot| {
+        if options.get {
+            cx.reply.bulk_or_null(slot.get().map(Found::value));
+        }
+        let found = slot.is_present();
+        let written = match options.condition.get() {
+            None => true,
+            Some(Condition::Absent) => !found,
+            Some(Condition::Present) => found,
+        };
+        if written {
+            write(slot, value, deadline, now);
+        }
+        (found, written)
+    });
+    match (options.get, written) {
+        // The old value was the answer.
+        (true, _) => cx.keys.count(found),
+        (false, true) => cx.reply.ok(),
+        (false, false) => cx.reply.null(),
+    }
+    Ok(())
+}
+
+fn set_options<'a>(args: &mut Args<'a>) -> Result<Options<'a>, CommandError> {
+    let mut options = Options::default();
+    while let Some(word) = args.keyword() {
+        match &*word {
+            b"NX" => options.condition.repeat(Condition::Absent)?,
+            b"XX" => options.condition.repeat(Condition::Present)?,
+            b"GET" => options.get = true,
+            word => {
+                let expiry = Expiry::from_keyword(word).filter(|&expiry| expiry != Expiry::Persist).ok_or(CommandError::Syntax)?;
+                options.expiry.repeat(expiry)?;
+                if expiry.has_time() {
+                    options.time = args.bytes()?;
+                }
+            }
+        }
+    }
+    Ok(options)
+}
+
+/// Writes a value whose deadline may have passed already.
+fn write(slot: &mut Slot<'_>, value: &[u8], deadline: Deadline, now: UnixMillis) {
+    if matches!(deadline, Deadline::At(at) if at <= now) {
+        slot.remove();
+    } else {
+        slot.set(value, deadline);
+    }
+}
+
+const SETNX: Spec = Spec {
+    name: "setnx",
+    group: Group::String,
+    summary: "Stores a string under a key that is not there yet.",
+    flags: Flags::WRITE.and(Flags::DENYOOM).and(Flags::FAST),
+    syntax: &[Arg::key("key", KeyFlags::INSERT), Arg::string("value")],
+    run: setnx,
+    ..Spec::BASE
+};
+const _: () = assert!(SETNX.arity(false) == 3);
+
+fn setnx(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
+    let key = args.key()?;
+    let value = args.bytes()?;
+    let written = cx.keys.write(key, |slot| {
+        let written = !slot.is_present();
+        if written {
+            slot.set(value, Deadline::None);
+        }
+        written
+    });
+    cx.reply.int(written.into());
+    Ok(())
+}
+
+const SETEX: Spec = Spec {
+    name: "setex",
+    group: Group::String,
+    since: "2.0.0",
+    summary: "Stores a string under a key for a number of seconds.",
+    flags: Flags::WRITE.and(Flags::DENYOOM),
+    syntax: &[Arg::key("key", KeyFlags::OVERWRITE), Arg::integer("seconds"), Arg::string("value")],
+    run: |cx, args| set_for(cx, args, Expiry::Seconds),
+    ..Spec::BASE
+};
+const _: () = assert!(SETEX.arity(false) == 4);
+
+const PSETEX: Spec = Spec {
+    name: "psetex",
+    group: Group::String,
+    since: "2.6.0",
+    summary: "Stores a string under a key for a number of milliseconds.",
+    flags: Flags::WRITE.and(Flags::DENYOOM),
+    syntax: &[Arg::key("key", KeyFlags::OVERWRITE), Arg::integer("milliseconds"), Arg::string("value")],
+    run: |cx, args| set_for(cx, args, Expiry::Millis),
+    ..Spec::BASE
+};
+const _: () = assert!(PSETEX.arity(false) == 4);
+
+fn set_for(cx: &mut Context<'_>, args: &mut Args<'_>, expiry: Expiry) -> Outcome {
+    let key = args.key()?;
+    let deadline = expiry.deadline(args.bytes()?, cx)?;
+    let value = args.bytes()?;
+    cx.keys.write(key, |slot| slot.set(value, Deadline::At(deadline)));
+    cx.reply.ok();
+    Ok(())
+}
+
+const GETEX: Spec = Spec {
+    name: "getex",
+    group: Group::String,
+    since: "6.2.0",
+    summary: "Answers with a string and sets or takes away its deadline.",
+    flags: Flags::WRITE.and(Flags::FAST),
+    syntax: &[
+        Arg::key("key", KeyFlags::ACCESS_UPDATE),
+        Arg::one_of(
+            "expiration",
+            &[
+                Arg::integer("seconds").with_token("EX"),
+                Arg::integer("milliseconds").with_token("PX"),
+                Arg::unix_time("unix-time-seconds").with_token("EXAT"),
+                Arg::unix_time("unix-time-milliseconds").with_token("PXAT"),
+                Arg::token("persist", "PERSIST"),
+            ],
+        )
+        .optional(),
+    ],
+    run: getex,
+    ..Spec::BASE
+};
+const _: () = assert!(GETEX.arity(false) == -2);
+
+fn getex(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
+    let key = args.key()?;
+    let options = getex_options(args)?;
+    // A missing key is answered before the time is looked at.
+    let deadline = options.deadline(cx);
+    let now = cx.now();
+    let outcome = cx.keys.write(key, |slot| {
+        let Some(found) = slot.get() else {
+            cx.reply.null();
+            return Ok(false);
+        };
+        let deadline = deadline?;
+        cx.reply.bulk(found.value());
+        match deadline {
+            None | Some(Deadline::Keep) => {}
+            Some(Deadline::None) => slot.set_deadline(None),
+            Some(Deadline::At(at)) if at <= now => {
+                slot.remove();
+            }
+            Some(Deadline::At(at)) => slot.set_deadline(Some(at)),
+        }
+        Ok(true)
+    });
+    cx.keys.count(*outcome.as_ref().unwrap_or(&true));
+    outcome.map(drop)
+}
+
+fn getex_options<'a>(args: &mut Args<'a>) -> Result<Options<'a>, CommandError> {
+    let mut options = Options::default();
+    while let Some(word) = args.keyword() {
+        let expiry = Expiry::from_keyword(&word).filter(|&expiry| expiry != Expiry::Keep).ok_or(CommandError::Syntax)?;
+        options.expiry.repeat(expiry)?;
+        if expiry.has_time() {
+            options.time = args.bytes()?;
+        }
+    }
+    Ok(options)
+}
