@@ -9,6 +9,7 @@ mod connection;
 mod dispatch;
 mod error;
 mod generic;
+mod help;
 mod keyspace;
 mod keyword;
 mod server;
@@ -32,7 +33,18 @@ use crate::shared::Shared;
 use crate::stats::WorkerStats;
 
 /// The commands of every group.
-const GROUPS: &[&[&Spec]] = &[string::SPECS, bitmap::SPECS, generic::SPECS, connection::SPECS, server::SPECS];
+const GROUPS: &[&[&Spec]] = &[
+    string::SPECS,
+    bitmap::SPECS,
+    generic::SPECS,
+    generic::expire::SPECS,
+    generic::object::SPECS,
+    generic::rename::SPECS,
+    generic::scan::SPECS,
+    generic::wait::SPECS,
+    connection::SPECS,
+    server::SPECS,
+];
 
 /// A handler has answered once, or it is refused and dispatch answers.
 pub type Outcome = Result<(), CommandError>;

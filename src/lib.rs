@@ -7,6 +7,7 @@ mod config;
 mod conversation;
 mod embed;
 mod error;
+mod glob;
 mod log;
 mod monitor;
 mod number;

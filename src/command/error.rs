@@ -24,6 +24,8 @@ pub enum CommandError {
     OutOfRange,
     /// A database number that does not exist.
     DbIndex,
+    /// Another client ended the wait with an error.
+    Unblocked,
     /// A source key that does not exist.
     NoSuchKey,
     /// The number of arguments does not fit the command of this full name.
@@ -43,6 +45,11 @@ impl CommandError {
     /// An error with text made for the occasion, its code included.
     pub fn made(text: impl Into<String>) -> Self {
         Self::Other(Cow::Owned(text.into()))
+    }
+
+    /// An error that repeats an argument, as a C string: up to its first NUL.
+    pub fn quoting(before: &str, argument: &[u8], after: &str) -> Self {
+        Self::Echo([before.as_bytes(), c_string(argument), after.as_bytes()].concat())
     }
 
     /// The bytes that are sent.
@@ -66,10 +73,17 @@ impl fmt::Display for CommandError {
             Self::StringTooLong => "ERR string exceeds maximum allowed size (proto-max-bulk-len)",
             Self::OutOfRange => "ERR value is out of range",
             Self::DbIndex => "ERR DB index is out of range",
+            Self::Unblocked => "UNBLOCKED client unblocked via CLIENT UNBLOCK",
             Self::NoSuchKey => "ERR no such key",
             Self::WrongArity(name) => return write!(f, "ERR wrong number of arguments for '{name}' command"),
             Self::Other(text) => text,
             Self::Echo(bytes) => return f.write_str(&String::from_utf8_lossy(bytes)),
         })
     }
+}
+
+/// What Redis shows of an argument that it prints as a C string: up to the first NUL.
+pub(super) fn c_string(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    &bytes[..end]
 }

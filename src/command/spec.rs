@@ -203,6 +203,8 @@ impl Flags {
     pub const IGNORES_PAUSE: Self = Self(1 << 27);
     /// Shown to monitors, in the log and to clients without its arguments, since they hold secrets.
     pub const SECRET: Self = Self(1 << 28);
+    /// In the access category `@connection` in place of its group's.
+    pub const CONNECTION: Self = Self(1 << 30);
 
     /// Both sets together.
     #[must_use]
@@ -254,6 +256,10 @@ impl KeyFlags {
     pub const UPDATE: Self = Self(&["RW", "update"]);
     /// Changes the value and answers with it.
     pub const ACCESS_UPDATE: Self = Self(&["RW", "access", "update"]);
+    /// Writes a value that was not there.
+    pub const INSERT: Self = Self(&["OW", "insert"]);
+    /// Answers with the value and removes the key.
+    pub const ACCESS_DELETE: Self = Self(&["RW", "access", "delete"]);
     /// Removes the key.
     pub const DELETE: Self = Self(&["RM", "delete"]);
 }

@@ -17,8 +17,15 @@ pub(super) struct Place(Bucket<Pair>);
 
 /// hashbrown marks a slot that has never been used since the last rehash with this control byte.
 const EMPTY: u8 = 0xff;
-/// Slots whose control bytes hashbrown looks at together. A probe goes on while none of them is empty.
-const GROUP: usize = 16;
+/// Slots whose control bytes hashbrown looks at together. A probe goes on while none of them is empty. hashbrown has a width for
+/// processors with SSE2, and one machine word elsewhere, 64 bits on ARM too.
+const GROUP: usize = if cfg!(all(target_feature = "sse2", any(target_arch = "x86", target_arch = "x86_64"), not(miri))) {
+    16
+} else if cfg!(any(target_pointer_width = "64", target_arch = "aarch64", target_arch = "x86_64", target_arch = "wasm32")) {
+    8
+} else {
+    4
+};
 
 #[inline]
 pub(super) fn find(table: &Table, hash: u64, key: &[u8]) -> Option<Place> {
@@ -50,11 +57,29 @@ pub(super) fn remove(table: &mut Table, place: Place) -> Entry {
 
 /// All entries of a table.
 pub(super) fn iter(table: &Table) -> impl Iterator<Item = &Entry> {
-    (0..table.buckets()).filter_map(|index| at(table, index))
+    // SAFETY: the table is borrowed for as long as the iterator and its entries live, and so neither changes nor goes away.
+    unsafe { table.iter().map(|bucket| &bucket.as_ref().0) }
+}
+
+/// An entry at random, each with the same chance. `random` tells a number below the one it is given. `None` when the table is empty,
+/// or so nearly empty that luck was not enough.
+pub(super) fn draw(table: &Table, mut random: impl FnMut(usize) -> usize) -> Option<&Entry> {
+    // A table that is at least an eighth full yields nothing once in 20 million times.
+    const DRAWS: usize = 128;
+    (0..DRAWS).find_map(|_| at(table, random(table.buckets())))
+}
+
+/// Gives back the memory of a table that has become far too large for what it holds. What remains fills a fifth of it at least, so
+/// that the work is paid for by as many removals or insertions before it comes up again.
+pub(super) fn shrink(table: &mut Table, rehash: impl Fn(&Entry) -> u64) {
+    const BUCKETS_MIN: usize = 64;
+    if table.buckets() >= BUCKETS_MIN && table.len() * 8 < table.buckets() {
+        table.shrink_to(table.len() * 2, |(entry, _)| rehash(entry));
+    }
 }
 
 /// The entry in slot `index`, if that slot is full.
-pub(super) fn at(table: &Table, index: usize) -> Option<&Entry> {
+fn at(table: &Table, index: usize) -> Option<&Entry> {
     if index >= table.buckets() {
         return None;
     }
