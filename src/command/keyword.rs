@@ -13,8 +13,9 @@ impl Keyword {
     /// Longest word of any syntax, in bytes.
     const LEN_MAX: usize = 24;
 
-    /// Takes `word` in upper case.
+    /// Takes `word` in upper case, up to its first NUL: Redis compares the words of a syntax as C strings.
     pub fn new(word: &[u8]) -> Self {
+        let word = &word[..word.iter().position(|&byte| byte == 0).unwrap_or(word.len())];
         let mut bytes = [0; Self::LEN_MAX];
         let len = if word.len() <= Self::LEN_MAX { word.len() } else { 0 };
         bytes[..len].copy_from_slice(&word[..len]);

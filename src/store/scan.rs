@@ -12,8 +12,8 @@ use crate::clock::UnixMillis;
 pub struct Cursor(pub u64);
 
 impl Db {
-    /// Visits at least `count` keys from `cursor` on, unless the end comes first. Keys that have expired at `now` are passed over
-    /// but counted, so that a call's work is bounded. Returns where to go on. Any number will do for a cursor.
+    /// Visits `count` keys or a few more from `cursor` on. Fewer when the end comes first or few places are taken: a call's work is
+    /// bounded, and keys that have expired at `now` are passed over but counted. Returns where to go on. Any number is a cursor.
     pub fn scan(&self, cursor: Cursor, count: usize, now: UnixMillis, mut visit: impl FnMut(&[u8], Found<'_>)) -> Cursor {
         let shards = self.sides.len() as u64;
         let mut shard = cursor.0 % shards;

@@ -240,3 +240,22 @@ impl<'a> Slot<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{Hasher, Touch};
+
+    #[test]
+    fn memory_comes_back_when_a_client_removes_most_keys() {
+        let db = Db::new(2, Hasher::new());
+        let at = Moment { now: UnixMillis(1), touch: Touch::Lru };
+        let buckets = || (0..2).map(|shard| db.read_shard(shard).buckets()).sum::<usize>();
+        let key = |number: u32| number.to_le_bytes();
+        (0..20_000).for_each(|number| db.write(db.map.hasher().key(&key(number)), at, |slot| slot.set(b"v", Deadline::None)));
+        let full = buckets();
+        (20..20_000).for_each(|number| assert!(db.write(db.map.hasher().key(&key(number)), at, |slot| slot.remove())));
+        assert!(buckets() < full / 50, "{} of {full}", buckets());
+        assert!((0..20).all(|number| db.read(db.map.hasher().key(&key(number)), at, |found| found.is_some())));
+    }
+}

@@ -151,3 +151,68 @@ pub(super) fn prefetch_entry(table: &Table, hash: u64) {
 pub(super) fn usize_of(hash: u64) -> usize {
     hash as usize
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+    use crate::store::Form;
+
+    /// A hash that the key itself tells, so that a test can put entries where it wants them.
+    fn hash(entry: &Entry) -> u64 {
+        u64::from_le_bytes(entry.key().try_into().expect("keys of this test are eight bytes long"))
+    }
+
+    fn add(table: &mut Table, hash_wanted: u64) {
+        insert(table, hash_wanted, Entry::new(&hash_wanted.to_le_bytes(), b"", Form::Written, None, 0), hash);
+    }
+
+    #[track_caller]
+    fn check_homes(table: &Table) {
+        let mut seen = HashMap::new();
+        for home in 0..table.buckets() {
+            with_home(table, home, hash, |entry| {
+                assert_eq!(usize_of(hash(entry)) & (table.buckets() - 1), home);
+                *seen.entry(hash(entry)).or_insert(0) += 1;
+            });
+        }
+        assert_eq!(seen.len(), table.len(), "of {} buckets", table.buckets());
+        assert!(seen.values().all(|&times| times == 1), "an entry seen twice");
+    }
+
+    // Entries crowd around few homes, and every slot has been used: probes are as long as they get.
+    #[test]
+    fn every_entry_is_found_at_its_home() {
+        for homes in [1, 2, 5, 64] {
+            let mut table = Table::new();
+            for number in 0..3000_u64 {
+                // The tag lies in the upper bits; the home is one of a few.
+                add(&mut table, (number << 20) | (number % homes * 7));
+                if number % 3 == 2 {
+                    let gone = ((number - 1) << 20) | ((number - 1) % homes * 7);
+                    let place = find(&table, gone, &gone.to_le_bytes()).expect("it was added in the step before");
+                    remove(&mut table, place);
+                }
+                if number % 97 == 0 {
+                    check_homes(&table);
+                }
+            }
+            check_homes(&table);
+        }
+    }
+
+    #[test]
+    fn a_table_that_lost_most_of_its_entries_gives_memory_back() {
+        let mut table = Table::new();
+        (0..10_000_u64).for_each(|number| add(&mut table, number.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        let before = table.buckets();
+        extract(&mut table, |entry| entry.key()[0] > 10, drop);
+        shrink(&mut table, hash);
+        assert!(table.len() > 100 && table.buckets() < before / 8, "{} in {}", table.len(), table.buckets());
+        check_homes(&table);
+        extract(&mut table, |_| true, drop);
+        shrink(&mut table, hash);
+        assert_eq!((table.len(), table.buckets()), (0, 1));
+    }
+}
