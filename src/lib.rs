@@ -38,5 +38,8 @@ pub mod internals {
     pub use crate::resp::{Arg, Argv, Frame, Limits, Parsed, Parser, Protocol, ProtocolError, Reply, decode};
     pub use crate::session::Session;
     pub use crate::shared::Shared;
-    pub use crate::store::{Cursor, Databases, Db, Deadline, Entry, Form, Hasher, Key, Moment, Store, Touch};
+    pub use crate::store::{
+        Cursor, Databases, Db, Deadline, Encoding, Entry, Form, Gate, Hasher, Key, Locks, Moment, Store, Sweep, Target, Touch,
+        WriteLocks,
+    };
 }

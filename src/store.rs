@@ -5,11 +5,13 @@
 //! for each other. Every access says what time it is, and a key past its deadline is absent to it. Must not read a clock, do I/O or
 //! know of commands.
 
+mod access;
 mod databases;
 mod entry;
 mod expiry;
 mod hasher;
 mod locks;
+mod random;
 mod scan;
 mod slot;
 mod table;

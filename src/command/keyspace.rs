@@ -76,17 +76,18 @@ impl<'a> Keyspace<'a> {
     /// Reads a key: notes its use, counts a hit or a miss.
     #[inline]
     pub fn read<R>(&self, key: Key<'_>, f: impl FnOnce(Option<Found<'_>>) -> R) -> R {
-        self.look(key, self.at, f)
+        self.look(key, self.at.touch, f)
     }
 
     /// Looks at a key without noting a use: TTL, TYPE, OBJECT. Counts a hit or a miss.
     pub fn peek<R>(&self, key: Key<'_>, f: impl FnOnce(Option<Found<'_>>) -> R) -> R {
-        self.look(key, Moment { touch: Touch::No, ..self.at }, f)
+        self.look(key, Touch::No, f)
     }
 
+    /// Reads a key and notes its use as told. Counts a hit or a miss.
     #[inline]
-    fn look<R>(&self, key: Key<'_>, at: Moment, f: impl FnOnce(Option<Found<'_>>) -> R) -> R {
-        self.db().read(key, at, |found| {
+    pub fn look<R>(&self, key: Key<'_>, touch: Touch, f: impl FnOnce(Option<Found<'_>>) -> R) -> R {
+        self.db().read(key, Moment { touch, ..self.at }, |found| {
             self.count(found.is_some());
             f(found)
         })
@@ -102,11 +103,6 @@ impl<'a> Keyspace<'a> {
     #[inline]
     pub fn write<R>(&self, key: Key<'_>, f: impl FnOnce(&mut Slot<'_>) -> R) -> R {
         self.db().write(key, self.at, f)
-    }
-
-    /// Changes a key without noting a use: EXPIRE, PERSIST.
-    pub fn write_untouched<R>(&self, key: Key<'_>, f: impl FnOnce(&mut Slot<'_>) -> R) -> R {
-        self.db().write(key, Moment { touch: Touch::No, ..self.at }, f)
     }
 
     /// A key of the selected database, to be locked together with others.
@@ -126,7 +122,12 @@ impl<'a> Keyspace<'a> {
 
     /// Reads a key of the selected database that is among the locked ones: notes its use, counts a hit or a miss.
     pub fn locked_read<'l>(&self, locks: &'l ReadLocks<'_>, key: Key<'_>) -> Option<Found<'l>> {
-        let found = locks.get(self.target(key), self.at);
+        self.locked_look(locks, key, self.at.touch)
+    }
+
+    /// Reads a key of the selected database that is among the locked ones and notes its use as told. Counts a hit or a miss.
+    pub fn locked_look<'l>(&self, locks: &'l ReadLocks<'_>, key: Key<'_>, touch: Touch) -> Option<Found<'l>> {
+        let found = locks.get(self.target(key), Moment { touch, ..self.at });
         self.count(found.is_some());
         found
     }

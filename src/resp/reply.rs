@@ -61,6 +61,14 @@ impl<'a> Reply<'a> {
         self.out.extend_from_slice(bytes);
     }
 
+    /// Puts what `head` writes before all that was written since `mark`: the head of an array whose length is known only afterwards.
+    pub fn put_before(&mut self, mark: usize, head: impl FnOnce(&mut Self)) {
+        let end = self.out.len();
+        head(self);
+        let head_len = self.out.len() - end;
+        self.out[mark..].rotate_right(head_len);
+    }
+
     /// `+OK`
     pub fn ok(&mut self) {
         self.out.extend_from_slice(b"+OK\r\n");

@@ -1,8 +1,7 @@
-//! Reclaiming what has expired, in bounded slices, and the ageing of access counters.
+//! Reclaiming what has expired, in bounded slices.
 
 use std::sync::atomic::Ordering;
 
-use super::slot::access_seconds;
 use super::{Db, Entry, table};
 use crate::clock::UnixMillis;
 
@@ -53,46 +52,7 @@ impl Db {
         side.volatile.fetch_sub(expired, Ordering::Relaxed);
         side.earliest.store(earliest, Ordering::Relaxed);
         self.expired.fetch_add(expired as u64, Ordering::Relaxed);
-        self.shrink(&mut table);
+        table::shrink(&mut table, |entry| self.map.hasher().of(entry));
         true
     }
-
-    /// Gives back the memory of a table that has become far too large for what it holds.
-    pub(super) fn shrink(&self, table: &mut table::Table) {
-        const BUCKETS_MIN: usize = 64;
-        if table.buckets() >= BUCKETS_MIN && table.len() * 8 < table.buckets() {
-            let hasher = self.map.hasher();
-            table.shrink_to(table.len() * 2, |(entry, _)| hasher.of(entry));
-        }
-    }
-}
-
-/// The counter of a new key under an LFU policy: Redis's `LFU_INIT_VAL`.
-const LFU_START: u32 = 5;
-/// Redis's default `lfu-log-factor`.
-const LFU_LOG_FACTOR: u32 = 10;
-
-/// A new key's access field under an LFU policy: minutes in the upper bits, a counter in the low eight.
-pub(super) fn new_counter(now: UnixMillis) -> u32 {
-    minutes(now) << 8 | LFU_START
-}
-
-/// The counter as of `now`: it falls by one a minute.
-pub(super) fn counter(access: u32, now: UnixMillis) -> u32 {
-    let idle = (minutes(now).wrapping_sub(access >> 8)) & 0xff_ffff;
-    (access & 0xff).saturating_sub(idle)
-}
-
-/// Notes a use under an LFU policy: the counter rises the more rarely the higher it is.
-pub(super) fn count_use(entry: &Entry, now: UnixMillis) {
-    let counter = counter(entry.access(), now);
-    let odds = counter.saturating_sub(LFU_START) * LFU_LOG_FACTOR + 1;
-    // The key's own address and counter are random enough to thin out the increments.
-    let dice = (entry.access().wrapping_mul(0x9e37_79b9) ^ access_seconds(now).wrapping_mul(0x85eb_ca6b)) >> 8;
-    let counter = if counter < 255 && dice.is_multiple_of(odds) { counter + 1 } else { counter };
-    entry.set_access(minutes(now) << 8 | counter);
-}
-
-fn minutes(now: UnixMillis) -> u32 {
-    u32::try_from(now.seconds() / 60).unwrap_or(u32::MAX) & 0xff_ffff
 }

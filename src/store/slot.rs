@@ -1,7 +1,8 @@
 //! One key's place in a locked shard: what is there, and what may be done to it.
 
+use super::access::touch;
 use super::table::{self, Place, Table};
-use super::{Db, Encoding, Entry, Form, Key, Moment, Touch};
+use super::{Db, Encoding, Entry, Form, Key, Moment, access};
 use crate::clock::UnixMillis;
 
 /// What to do about a deadline when a value is written.
@@ -58,14 +59,14 @@ impl<'a> Found<'a> {
         self.entry.form()
     }
 
-    /// When the key was last used, in Unix seconds under [`Touch::Lru`].
-    pub fn access(self) -> u32 {
-        self.entry.access()
+    /// Seconds since the key was last used: `OBJECT IDLETIME`. Means something unless an LFU policy is selected.
+    pub fn idle_seconds(self, now: UnixMillis) -> u32 {
+        access::idle_seconds(self.entry.access(), now)
     }
 
-    /// Notes a use now, whatever the command is: `TOUCH`.
-    pub fn touch(self, at: Moment) {
-        touch(self.entry, at);
+    /// How much the key is used, 0 to 255 on a logarithmic scale: `OBJECT FREQ`. Means something under an LFU policy.
+    pub fn frequency(self, now: UnixMillis) -> u32 {
+        access::counter(self.entry.access(), now)
     }
 
     /// Bytes of memory that the key takes, its slot in the table included.
@@ -77,20 +78,6 @@ impl<'a> Found<'a> {
     pub fn copy_under(self, key: &[u8]) -> Entry {
         self.entry.under(key)
     }
-}
-
-#[inline]
-fn touch(entry: &Entry, at: Moment) {
-    match at.touch {
-        Touch::No => {}
-        Touch::Lru => entry.set_access(access_seconds(at.now)),
-        Touch::Lfu => super::expiry::count_use(entry, at.now),
-    }
-}
-
-/// The access time as an entry keeps it. Holds until the year 2106.
-pub(super) fn access_seconds(now: UnixMillis) -> u32 {
-    u32::try_from(now.seconds()).unwrap_or(u32::MAX)
 }
 
 /// The place of a key in a shard that is locked for writing. A key past its deadline has been removed by the time there is a slot.
@@ -165,7 +152,7 @@ impl<'a> Slot<'a> {
         match self.entry_mut() {
             Some(entry) => entry.replace(value, form, new),
             None => {
-                let access = self.new_access();
+                let access = access::fresh(self.at);
                 self.insert(Entry::new(self.key.bytes(), value, form, new, access));
                 return;
             }
@@ -176,8 +163,20 @@ impl<'a> Slot<'a> {
     /// Puts an entry made elsewhere here: `RENAME`, `COPY`. Its key must be this slot's.
     pub fn put(&mut self, entry: Entry) {
         debug_assert!(entry.key() == self.key.bytes());
-        self.remove();
-        self.insert(entry);
+        let new = entry.deadline();
+        match self.entry_mut() {
+            Some(place) => {
+                let old = std::mem::replace(place, entry).deadline();
+                self.deadline_changed(old, new);
+            }
+            None => self.insert(entry),
+        }
+    }
+
+    /// Puts a copy here. Unlike an entry that was moved it has just been made, and counts as used now.
+    pub fn put_copy(&mut self, entry: Entry) {
+        entry.set_access(access::fresh(self.at));
+        self.put(entry);
     }
 
     fn insert(&mut self, entry: Entry) {
@@ -192,7 +191,7 @@ impl<'a> Slot<'a> {
     /// The value counts as edited: `OBJECT ENCODING` says `raw`. The caller has checked `len` against `proto-max-bulk-len`.
     pub fn edit<R>(&mut self, len: usize, edit: impl FnOnce(&mut [u8]) -> R) -> R {
         if self.place.is_none() {
-            let access = self.new_access();
+            let access = access::fresh(self.at);
             self.insert(Entry::new(self.key.bytes(), b"", Form::Edited, None, access));
         }
         match self.entry_mut() {
@@ -223,6 +222,8 @@ impl<'a> Slot<'a> {
         let place = self.place.take()?;
         let entry = table::remove(self.table, place);
         self.deadline_changed(entry.deadline(), None);
+        let hasher = self.db.map.hasher();
+        table::shrink(self.table, |entry| hasher.of(entry));
         Some(entry)
     }
 
@@ -238,11 +239,23 @@ impl<'a> Slot<'a> {
             side.deadline_added(new);
         }
     }
+}
 
-    fn new_access(&self) -> u32 {
-        match self.at.touch {
-            Touch::Lfu => super::expiry::new_counter(self.at.now),
-            Touch::Lru | Touch::No => access_seconds(self.at.now),
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{Hasher, Touch};
+
+    #[test]
+    fn memory_comes_back_when_a_client_removes_most_keys() {
+        let db = Db::new(2, Hasher::new());
+        let at = Moment { now: UnixMillis(1), touch: Touch::Lru };
+        let buckets = || (0..2).map(|shard| db.read_shard(shard).buckets()).sum::<usize>();
+        let key = |number: u32| number.to_le_bytes();
+        (0..20_000).for_each(|number| db.write(db.map.hasher().key(&key(number)), at, |slot| slot.set(b"v", Deadline::None)));
+        let full = buckets();
+        (20..20_000).for_each(|number| assert!(db.write(db.map.hasher().key(&key(number)), at, |slot| slot.remove())));
+        assert!(buckets() < full / 50, "{} of {full}", buckets());
+        assert!((0..20).all(|number| db.read(db.map.hasher().key(&key(number)), at, |found| found.is_some())));
     }
 }

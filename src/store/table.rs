@@ -17,8 +17,15 @@ pub(super) struct Place(Bucket<Pair>);
 
 /// hashbrown marks a slot that has never been used since the last rehash with this control byte.
 const EMPTY: u8 = 0xff;
-/// Slots whose control bytes hashbrown looks at together. A probe goes on while none of them is empty.
-const GROUP: usize = 16;
+/// Slots whose control bytes hashbrown looks at together. A probe goes on while none of them is empty. hashbrown has a width for
+/// processors with SSE2, and one machine word elsewhere, 64 bits on ARM too.
+const GROUP: usize = if cfg!(all(target_feature = "sse2", any(target_arch = "x86", target_arch = "x86_64"), not(miri))) {
+    16
+} else if cfg!(any(target_pointer_width = "64", target_arch = "aarch64", target_arch = "x86_64", target_arch = "wasm32")) {
+    8
+} else {
+    4
+};
 
 #[inline]
 pub(super) fn find(table: &Table, hash: u64, key: &[u8]) -> Option<Place> {
@@ -50,11 +57,29 @@ pub(super) fn remove(table: &mut Table, place: Place) -> Entry {
 
 /// All entries of a table.
 pub(super) fn iter(table: &Table) -> impl Iterator<Item = &Entry> {
-    (0..table.buckets()).filter_map(|index| at(table, index))
+    // SAFETY: the table is borrowed for as long as the iterator and its entries live, and so neither changes nor goes away.
+    unsafe { table.iter().map(|bucket| &bucket.as_ref().0) }
+}
+
+/// An entry at random, each with the same chance. `random` tells a number below the one it is given. `None` when the table is empty,
+/// or so nearly empty that luck was not enough.
+pub(super) fn draw(table: &Table, mut random: impl FnMut(usize) -> usize) -> Option<&Entry> {
+    // A table that is at least an eighth full yields nothing once in 20 million times.
+    const DRAWS: usize = 128;
+    (0..DRAWS).find_map(|_| at(table, random(table.buckets())))
+}
+
+/// Gives back the memory of a table that has become far too large for what it holds. What remains fills a fifth of it at least, so
+/// that the work is paid for by as many removals or insertions before it comes up again.
+pub(super) fn shrink(table: &mut Table, rehash: impl Fn(&Entry) -> u64) {
+    const BUCKETS_MIN: usize = 64;
+    if table.buckets() >= BUCKETS_MIN && table.len() * 8 < table.buckets() {
+        table.shrink_to(table.len() * 2, |(entry, _)| rehash(entry));
+    }
 }
 
 /// The entry in slot `index`, if that slot is full.
-pub(super) fn at(table: &Table, index: usize) -> Option<&Entry> {
+fn at(table: &Table, index: usize) -> Option<&Entry> {
     if index >= table.buckets() {
         return None;
     }
@@ -125,4 +150,69 @@ pub(super) fn prefetch_entry(table: &Table, hash: u64) {
 #[expect(clippy::cast_possible_truncation, reason = "the low bits are what is wanted")]
 pub(super) fn usize_of(hash: u64) -> usize {
     hash as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+    use crate::store::Form;
+
+    /// A hash that the key itself tells, so that a test can put entries where it wants them.
+    fn hash(entry: &Entry) -> u64 {
+        u64::from_le_bytes(entry.key().try_into().expect("keys of this test are eight bytes long"))
+    }
+
+    fn add(table: &mut Table, hash_wanted: u64) {
+        insert(table, hash_wanted, Entry::new(&hash_wanted.to_le_bytes(), b"", Form::Written, None, 0), hash);
+    }
+
+    #[track_caller]
+    fn check_homes(table: &Table) {
+        let mut seen = HashMap::new();
+        for home in 0..table.buckets() {
+            with_home(table, home, hash, |entry| {
+                assert_eq!(usize_of(hash(entry)) & (table.buckets() - 1), home);
+                *seen.entry(hash(entry)).or_insert(0) += 1;
+            });
+        }
+        assert_eq!(seen.len(), table.len(), "of {} buckets", table.buckets());
+        assert!(seen.values().all(|&times| times == 1), "an entry seen twice");
+    }
+
+    // Entries crowd around few homes, and every slot has been used: probes are as long as they get.
+    #[test]
+    fn every_entry_is_found_at_its_home() {
+        for homes in [1, 2, 5, 64] {
+            let mut table = Table::new();
+            for number in 0..3000_u64 {
+                // The tag lies in the upper bits; the home is one of a few.
+                add(&mut table, (number << 20) | (number % homes * 7));
+                if number % 3 == 2 {
+                    let gone = ((number - 1) << 20) | ((number - 1) % homes * 7);
+                    let place = find(&table, gone, &gone.to_le_bytes()).expect("it was added in the step before");
+                    remove(&mut table, place);
+                }
+                if number % 97 == 0 {
+                    check_homes(&table);
+                }
+            }
+            check_homes(&table);
+        }
+    }
+
+    #[test]
+    fn a_table_that_lost_most_of_its_entries_gives_memory_back() {
+        let mut table = Table::new();
+        (0..10_000_u64).for_each(|number| add(&mut table, number.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        let before = table.buckets();
+        extract(&mut table, |entry| entry.key()[0] > 10, drop);
+        shrink(&mut table, hash);
+        assert!(table.len() > 100 && table.buckets() < before / 8, "{} in {}", table.len(), table.buckets());
+        check_homes(&table);
+        extract(&mut table, |_| true, drop);
+        shrink(&mut table, hash);
+        assert_eq!((table.len(), table.buckets()), (0, 1));
+    }
 }

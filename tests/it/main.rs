@@ -31,3 +31,9 @@ mod embedded;
 mod parser;
 // The house rules that a machine can check.
 mod tidy;
+// Random tests whose seed is known and can be given again.
+mod seeded;
+// SCAN's guarantee while the keyspace grows, shrinks and loses keys; RANDOMKEY's chances.
+mod scan;
+// The store against a hash map, under random operations and times.
+mod store;

@@ -91,7 +91,7 @@ fn object(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let text = cx.keys.peek(key, |found| {
         found.map(|found| {
             let value = found.value();
-            let access = u64::from(found.access());
+            let idle = u64::from(found.idle_seconds(now));
             let encoding = match found.encoding() {
                 Encoding::Int => "int",
                 Encoding::EmbStr => "embstr",
@@ -101,8 +101,8 @@ fn object(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
                 "Value at:{:p} refcount:1 encoding:{encoding} serializedlength:{} lru:{} lru_seconds_idle:{}",
                 value.as_ptr(),
                 serialized_len(value),
-                access & 0xff_ffff,
-                now.seconds().saturating_sub(access),
+                now.seconds().saturating_sub(idle) & 0xff_ffff,
+                idle,
             )
         })
     });

@@ -1,0 +1,87 @@
+//! What an entry keeps of its use: the time of the last one, or under an LFU policy a counter that ages.
+//!
+//! Under LFU the field holds minutes in its upper 24 bits and the counter in its low eight. When the policy changes at run time, old
+//! fields are read wrongly until the next use, as Redis does it.
+
+use super::{Entry, Moment, Touch, random};
+use crate::clock::UnixMillis;
+
+/// The counter of a new key: Redis's `LFU_INIT_VAL`.
+const LFU_START: u32 = 5;
+/// Redis's default `lfu-log-factor`.
+const LFU_LOG_FACTOR: u32 = 10;
+const COUNTER_MAX: u32 = 255;
+
+/// Notes a use.
+#[inline]
+pub(super) fn touch(entry: &Entry, at: Moment) {
+    match at.touch {
+        Touch::No => {}
+        Touch::Lru => entry.set_access(seconds(at.now)),
+        Touch::Lfu => {
+            let old = counter(entry.access(), at.now);
+            let odds = old.saturating_sub(LFU_START) * LFU_LOG_FACTOR + 1;
+            let rises = old < COUNTER_MAX && random::below(odds as usize) == 0;
+            entry.set_access(minutes(at.now) << 8 | (old + u32::from(rises)));
+        }
+    }
+}
+
+/// The field of a key that is made now.
+pub(super) fn fresh(at: Moment) -> u32 {
+    match at.touch {
+        Touch::Lfu => minutes(at.now) << 8 | LFU_START,
+        Touch::Lru | Touch::No => seconds(at.now),
+    }
+}
+
+/// The counter as of `now`: it falls by one a minute, Redis's default `lfu-decay-time`.
+pub(super) fn counter(access: u32, now: UnixMillis) -> u32 {
+    let idle = minutes(now).wrapping_sub(access >> 8) & 0xff_ffff;
+    (access & 0xff).saturating_sub(idle)
+}
+
+/// Seconds since the last use.
+pub(super) fn idle_seconds(access: u32, now: UnixMillis) -> u32 {
+    seconds(now).saturating_sub(access)
+}
+
+/// Holds until the year 2106.
+fn seconds(now: UnixMillis) -> u32 {
+    u32::try_from(now.seconds()).unwrap_or(u32::MAX)
+}
+
+fn minutes(now: UnixMillis) -> u32 {
+    u32::try_from((now.seconds() / 60) & 0xff_ffff).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Form;
+
+    fn lfu(seconds: u64) -> Moment {
+        Moment { now: UnixMillis(seconds * 1000), touch: Touch::Lfu }
+    }
+
+    #[test]
+    fn the_counter_rises_with_use_and_ages() {
+        let start = 1_700_000_000;
+        let entry = Entry::new(b"k", b"v", Form::Written, None, fresh(lfu(start)));
+        assert_eq!(counter(entry.access(), lfu(start).now), 5);
+        // The first use counts for certain, the next ones with a chance of 1 in 11, 21, 31 ...
+        touch(&entry, lfu(start));
+        assert_eq!(counter(entry.access(), lfu(start).now), 6);
+        for _ in 0..1000 {
+            touch(&entry, lfu(start));
+        }
+        // The expected counter c obeys 1 + 11 + 21 + .. = 1001, so that about 14 steps were taken.
+        let risen = counter(entry.access(), lfu(start).now);
+        assert!((12..30).contains(&risen), "{risen}");
+        assert_eq!(counter(entry.access(), lfu(start + 180).now), risen - 3);
+        assert_eq!(counter(entry.access(), lfu(start + 6000).now), 0);
+        entry.set_access(minutes(lfu(start).now) << 8 | COUNTER_MAX);
+        touch(&entry, lfu(start));
+        assert_eq!(counter(entry.access(), lfu(start).now), COUNTER_MAX);
+    }
+}
