@@ -19,14 +19,15 @@ mod server;
 mod spec;
 mod string;
 mod table;
+mod transactions;
 
 pub use args::Args;
 pub use dispatch::{Request, dispatch, held_back, named, resume};
 pub use error::CommandError;
 pub use keyspace::Keyspace;
-pub use keyword::{Choice, Keyword};
+pub use keyword::Choice;
 pub use spec::{Arg, ArgKind, Deprecated, Flags, Group, KeyFlags, Spec};
-pub use table::{Command, Table, table};
+pub use table::{Command, table};
 
 use std::sync::atomic::Ordering;
 
@@ -62,6 +63,7 @@ const GROUPS: &[&[&Spec]] = &[
     server::monitor::SPECS,
     scripting::SPECS,
     cluster::SPECS,
+    transactions::SPECS,
 ];
 
 /// A handler has answered once, or it is refused and dispatch answers.

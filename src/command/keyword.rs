@@ -42,23 +42,11 @@ impl<T> Choice<T> {
         Self(None)
     }
 
-    /// Chooses `value`.
-    ///
-    /// # Errors
-    /// A syntax error when something was chosen before, be it the same.
-    pub fn pick(&mut self, value: T) -> Result<(), super::CommandError> {
-        if self.0.is_some() {
-            return Err(super::CommandError::Syntax);
-        }
-        self.0 = Some(value);
-        Ok(())
-    }
-
-    /// Chooses `value`, which may have been chosen before: Redis takes some options twice.
+    /// Chooses `value`, which may have been chosen before: Redis takes an option twice.
     ///
     /// # Errors
     /// A syntax error when something else was chosen before.
-    pub fn repeat(&mut self, value: T) -> Result<(), super::CommandError>
+    pub fn pick(&mut self, value: T) -> Result<(), super::CommandError>
     where
         T: PartialEq,
     {
@@ -72,11 +60,6 @@ impl<T> Choice<T> {
     /// What was chosen.
     pub fn get(self) -> Option<T> {
         self.0
-    }
-
-    /// Whether something was chosen.
-    pub const fn is_some(&self) -> bool {
-        self.0.is_some()
     }
 }
 

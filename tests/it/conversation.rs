@@ -42,7 +42,8 @@ impl InProcess {
         let Self { shared, worker, conns } = self;
         let mut busy = true;
         while busy {
-            busy = conns.values_mut().fold(false, |busy, conn| conn.turn(shared, worker) || busy);
+            // Every connection takes its turn, whatever came of the turns before.
+            busy = conns.values_mut().map(|conn| conn.turn(shared, worker)).filter(|&changed| changed).count() > 0;
         }
     }
 

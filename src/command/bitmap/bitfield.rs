@@ -1,6 +1,6 @@
 //! Integers of any width anywhere in a string.
 
-use super::super::{Arg, Args, CommandError, Context, Flags, Group, KeyFlags, Outcome, Reply, Spec};
+use super::super::{Arg, Args, Argv, CommandError, Context, Flags, Group, KeyFlags, Outcome, Reply, Spec};
 use super::{BAD_OFFSET, check_offset, edit};
 use crate::number::parse_i64;
 use crate::store::Found;
@@ -14,11 +14,19 @@ const BITFIELD: Spec = Spec {
     complexity: "O(1) for each subcommand specified",
     summary: "Reads, writes and counts integers of any width in a string.",
     flags: Flags::WRITE.and(Flags::DENYOOM),
+    key_flags: Some(bitfield_key_flags),
+    key_notes: Some("This command allows both access and modification of the key"),
     syntax: &[Arg::key("key", KeyFlags::VARIABLE), Arg::one_of("operation", &[GET, WRITE]).multiple().optional()],
     run: bitfield,
     ..Spec::BASE
 };
 const _: () = assert!(BITFIELD.arity(false) == -2);
+
+/// Nothing but GETs reads only.
+fn bitfield_key_flags(argv: &Argv<'_>) -> KeyFlags {
+    let writes = |word: &[u8]| word.eq_ignore_ascii_case(b"SET") || word.eq_ignore_ascii_case(b"INCRBY");
+    if argv.iter().skip(2).any(writes) { KeyFlags::ACCESS_UPDATE } else { KeyFlags::READ }
+}
 
 const BITFIELD_RO: Spec = Spec {
     name: "bitfield_ro",

@@ -97,6 +97,8 @@ fn config_set(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     }
     cx.shared.settings.set(&pairs).map_err(|refused| CommandError::Echo(refused.wire()))?;
     cx.shared.log.set_level(cx.shared.settings.loglevel());
+    // The memory policy decides what accesses leave behind, in this very batch as well.
+    cx.set_no_touch(cx.session.no_touch);
     cx.reply.ok();
     Ok(())
 }

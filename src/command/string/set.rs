@@ -1,6 +1,6 @@
 //! Writing whole strings, with conditions and deadlines: SET and its elder relatives, and GETEX, which shares its options.
 
-use super::super::{Arg, Args, Choice, CommandError, Context, Flags, Group, KeyFlags, Outcome, Spec};
+use super::super::{Arg, Args, Argv, Choice, CommandError, Context, Flags, Group, KeyFlags, Outcome, Spec};
 use crate::clock::UnixMillis;
 use crate::number::parse_i64;
 use crate::store::{Deadline, Found, Slot};
@@ -95,6 +95,8 @@ const SET: Spec = Spec {
     group: Group::String,
     summary: "Stores a string under a key, whatever was there before.",
     flags: Flags::WRITE.and(Flags::DENYOOM),
+    key_flags: Some(set_key_flags),
+    key_notes: Some("RW and ACCESS due to the optional `GET` argument"),
     syntax: &[
         Arg::key("key", KeyFlags::VARIABLE),
         Arg::string("value"),
@@ -118,6 +120,12 @@ const SET: Spec = Spec {
 const _: () = assert!(SET.arity(false) == -3);
 
 #[inline]
+/// With GET the old value is read.
+fn set_key_flags(argv: &Argv<'_>) -> KeyFlags {
+    let gets = argv.iter().skip(3).any(|word| word.eq_ignore_ascii_case(b"GET"));
+    if gets { KeyFlags::ACCESS_UPDATE } else { KeyFlags::OVERWRITE }
+}
+
 fn set(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let key = args.key()?;
     let value = args.bytes()?;
@@ -161,12 +169,12 @@ fn set_options<'a>(args: &mut Args<'a>) -> Result<Options<'a>, CommandError> {
     let mut options = Options::default();
     while let Some(word) = args.keyword() {
         match &*word {
-            b"NX" => options.condition.repeat(Condition::Absent)?,
-            b"XX" => options.condition.repeat(Condition::Present)?,
+            b"NX" => options.condition.pick(Condition::Absent)?,
+            b"XX" => options.condition.pick(Condition::Present)?,
             b"GET" => options.get = true,
             word => {
                 let expiry = Expiry::from_keyword(word).filter(|&expiry| expiry != Expiry::Persist).ok_or(CommandError::Syntax)?;
-                options.expiry.repeat(expiry)?;
+                options.expiry.pick(expiry)?;
                 if expiry.has_time() {
                     options.time = args.bytes()?;
                 }
@@ -249,6 +257,7 @@ const GETEX: Spec = Spec {
     since: "6.2.0",
     summary: "Answers with a string and sets or takes away its deadline.",
     flags: Flags::WRITE.and(Flags::FAST),
+    key_notes: Some("RW and UPDATE because it changes the TTL"),
     syntax: &[
         Arg::key("key", KeyFlags::ACCESS_UPDATE),
         Arg::one_of(
@@ -299,7 +308,7 @@ fn getex_options<'a>(args: &mut Args<'a>) -> Result<Options<'a>, CommandError> {
     let mut options = Options::default();
     while let Some(word) = args.keyword() {
         let expiry = Expiry::from_keyword(&word).filter(|&expiry| expiry != Expiry::Keep).ok_or(CommandError::Syntax)?;
-        options.expiry.repeat(expiry)?;
+        options.expiry.pick(expiry)?;
         if expiry.has_time() {
             options.time = args.bytes()?;
         }
