@@ -21,7 +21,7 @@ pub(crate) struct Server {
     address: SocketAddr,
     directory: PathBuf,
     /// Kept open, since a server that logs must not find its output gone.
-    stdout_kept: Option<ChildStdout>,
+    _stdout_kept: Option<ChildStdout>,
 }
 
 impl Server {
@@ -34,7 +34,7 @@ impl Server {
             let mut command = Command::new("redis-server");
             command.args(["--port", &address.port().to_string(), "--save", "", "--enable-debug-command", "yes"]);
             let child = start(command.stdout(Stdio::null()), &directory);
-            let mut server = Server { child, address, directory, stdout_kept: None };
+            let mut server = Server { child, address, directory, _stdout_kept: None };
             if server.accepts() {
                 return server;
             }
@@ -53,14 +53,14 @@ impl Server {
         let child = start(command.stdout(Stdio::piped()), &directory);
         // Whatever its first line says, from here on it is ended.
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let mut server = Server { child, address, directory, stdout_kept: None };
+        let mut server = Server { child, address, directory, _stdout_kept: None };
         let mut stdout = io::BufReader::new(server.child.stdout.take().expect("stdout was asked for"));
         let mut line = String::new();
         stdout.read_line(&mut line).expect("our binary writes its first line");
         let port = line.trim_end().strip_prefix("PORT=").and_then(|port| port.parse().ok());
         let port: u16 = port.unwrap_or_else(|| panic!("the first line should be PORT=<n>, not {line:?}"));
         server.address.set_port(port);
-        server.stdout_kept = Some(stdout.into_inner());
+        server._stdout_kept = Some(stdout.into_inner());
         server
     }
 
