@@ -20,7 +20,7 @@ pub enum ReplyMode {
     Skip,
 }
 
-/// One connection's state. Owned by its conversation; what other connections may see of it is in [`Client`].
+/// One connection's state. Owned by its conversation; what other connections may see of it is in `Client`.
 #[derive(Debug)]
 pub struct Session {
     /// This connection as others see it.
