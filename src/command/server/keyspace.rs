@@ -10,7 +10,8 @@ pub(super) const DBSIZE: Spec = Spec {
     name: "dbsize",
     group: Group::Server,
     summary: "Counts the keys of the selected database.",
-    flags: Flags::READONLY.and(Flags::FAST).and(Flags::KEYSPACE),
+    // Shards are counted one after another, and a key that moves meanwhile would be counted twice or not at all.
+    flags: Flags::READONLY.and(Flags::FAST).and(Flags::KEYSPACE).and(Flags::ALONE),
     tips: &["request_policy:all_shards", "response_policy:agg_sum"],
     run: dbsize,
     ..Spec::BASE

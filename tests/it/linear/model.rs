@@ -66,7 +66,7 @@ impl Op {
             let skipped = dice.below(KEYS.len() + 1);
             (0..KEYS.len()).filter(|key| *key != skipped).map(|key| (key, digit)).collect()
         };
-        match dice.below(64) {
+        match dice.below(68) {
             0..6 => Self::Get(key(dice)),
             6..10 => Self::Set(key(dice), value(dice)),
             10..14 => Self::Incr(key(dice)),
@@ -91,7 +91,7 @@ impl Op {
             57..59 => Self::Move(key(dice)),
             59 => Self::SwapDb,
             60 => Self::FlushAll,
-            61 | 62 => Self::DbSize,
+            61..66 => Self::DbSize,
             _ => Self::Keys,
         }
     }
