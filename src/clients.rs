@@ -187,9 +187,14 @@ impl Client {
         }
     }
 
-    /// Moves what was delivered to the end of `out`.
+    /// Moves what was delivered to the end of `out`. The mailbox keeps no memory.
     pub fn collect(&self, out: &mut Vec<u8>) {
-        out.append(&mut self.mailbox.lock().bytes);
+        let delivered = std::mem::take(&mut self.mailbox.lock().bytes);
+        if out.is_empty() {
+            *out = delivered;
+        } else {
+            out.extend_from_slice(&delivered);
+        }
     }
 
     /// Bytes that wait to be sent between its replies, and the memory they take.

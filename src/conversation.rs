@@ -136,7 +136,7 @@ impl Conversation {
             if let Some(stop) = self.run(&input[offset..], worker, shared, now, out, |end| consumed = offset + end) {
                 // What was parsed behind the stop is parsed again when it is over.
                 self.parser = Parser::default();
-                self.unfinished.clear();
+                self.unfinished = Vec::new();
                 break stop;
             }
             match parsed {
@@ -151,9 +151,6 @@ impl Conversation {
             }
             if worker.requests.is_empty() {
                 break Then::Read;
-            }
-            if out.len() >= OUTPUT_BYTES_SOFT_MAX {
-                break Then::Write;
             }
         };
         self.show(input.len() - consumed, now);
@@ -192,6 +189,7 @@ impl Conversation {
             let parsed = self.parser.parse(&input[start..], args, &mut worker.scratch, &limits)?;
             if resumed && parsed != Parsed::Incomplete {
                 worker.args.append(&mut self.unfinished);
+                self.unfinished = Vec::new();
             }
             let (len, inline) = match parsed {
                 Parsed::Multibulk(len) => (len, false),
@@ -263,6 +261,11 @@ impl Conversation {
             }
             if cx.session.closing {
                 stop = Some(Then::Close);
+                break;
+            }
+            // Within the batch: it may ask for one large value many times.
+            if cx.reply.mark() >= OUTPUT_BYTES_SOFT_MAX {
+                stop = Some(Then::Write);
                 break;
             }
         }
