@@ -4,7 +4,7 @@ use std::future::Future;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::clients::Client;
@@ -21,7 +22,7 @@ use crate::config::Config;
 use crate::conversation::{Conversation, TOO_MANY_CLIENTS};
 use crate::error::Error;
 use crate::shared::Shared;
-use crate::socket::Connection;
+use crate::socket::{Connection, Listed};
 use crate::store::Sweep;
 use crate::workers::Workers;
 
@@ -70,34 +71,47 @@ impl Bound {
     /// Serves until `shutdown` is done or a client says SHUTDOWN, then answers what is in.
     pub(crate) async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
         let Self { shared, tcp, unix } = self;
+        let unixsocket = unix.as_ref().and_then(|_| shared.config.unixsocket.clone());
+        let ending = Ending { shared: Arc::clone(&shared), unixsocket };
         let workers = Arc::new(Workers::start(&shared).map_err(Error::Thread)?);
-        let accepting: Vec<_> = tcp
-            .into_iter()
-            .map(|listener| tokio::spawn(accept_tcp(listener, Arc::clone(&shared), Arc::clone(&workers))))
-            .chain(unix.map(|listener| tokio::spawn(accept_unix(listener, Arc::clone(&shared), Arc::clone(&workers)))))
-            .chain([tokio::spawn(sweep(Arc::clone(&shared)))])
-            .collect();
+        let mut accepting = JoinSet::new();
+        for listener in tcp {
+            accepting.spawn(accept_tcp(listener, Arc::clone(&shared), Arc::clone(&workers)));
+        }
+        if let Some(listener) = unix {
+            accepting.spawn(accept_unix(listener, Arc::clone(&shared), Arc::clone(&workers)));
+        }
+        accepting.spawn(sweep(Arc::clone(&shared)));
         tokio::select! {
             () = shutdown => {}
             () = stopped(&shared) => {}
         }
-        shared.stop();
-        for task in accepting {
-            task.abort();
-            // It was aborted, which is what its result tells.
-            let _aborted = task.await;
-        }
+        drop(ending);
+        accepting.shutdown().await;
         // A connection that does not end in time is ended with its worker.
         let _late = timeout(STOP_WAIT, drained(&shared)).await;
-        if let Some(path) = &shared.config.unixsocket {
-            // Somebody may have removed it already.
-            let _gone = std::fs::remove_file(path);
-        }
         // Ending the threads must not hold up the caller's event loop. The accepting tasks are gone, and with them their share.
         if let Some(mut workers) = Arc::into_inner(workers) {
             let _ended = tokio::task::spawn_blocking(move || workers.end()).await;
         }
         Ok(())
+    }
+}
+
+/// Has everything end that the server has begun, also when whoever runs it lets go of it.
+struct Ending {
+    shared: Arc<Shared>,
+    /// The socket file that was made.
+    unixsocket: Option<PathBuf>,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.shared.stop();
+        if let Some(path) = &self.unixsocket {
+            // Somebody may have removed it already.
+            let _gone = std::fs::remove_file(path);
+        }
     }
 }
 
@@ -195,10 +209,13 @@ async fn accept_unix(listener: UnixListener, shared: Arc<Shared>, workers: Arc<W
     }
 }
 
-/// Out of descriptors, or the peer left early. The former ends when others leave, so there is no use in trying at once.
+/// The peer left early, which is its own business; or descriptors have run out, and as that ends when others leave, there is no use
+/// in trying at once.
 async fn accept_failed(shared: &Shared, error: &io::Error) {
-    shared.log.warning(&format!("a connection could not be accepted: {error}"));
-    sleep(TICK).await;
+    if error.kind() != io::ErrorKind::ConnectionAborted {
+        shared.log.warning(&format!("a connection could not be accepted: {error}"));
+        sleep(TICK).await;
+    }
 }
 
 fn admit_tcp(stream: TcpStream, addr: SocketAddr, shared: &Arc<Shared>, workers: &Workers) -> io::Result<()> {
@@ -211,8 +228,8 @@ fn admit_tcp(stream: TcpStream, addr: SocketAddr, shared: &Arc<Shared>, workers:
         SockRef::from(&stream).set_tcp_keepalive(&keepalive)?;
     }
     let mut stream = stream.into_std()?;
-    if let Some(conversation) = admit(&mut stream, addr.to_string(), laddr, 0, shared) {
-        spawn(conversation, shared, workers, move || TcpStream::from_std(stream));
+    if let Some(listed) = admit(&mut stream, addr.to_string(), laddr, 0, shared) {
+        spawn(listed, workers, move || TcpStream::from_std(stream));
     }
     Ok(())
 }
@@ -221,42 +238,36 @@ fn admit_unix(stream: UnixStream, shared: &Arc<Shared>, workers: &Workers) -> io
     let path = shared.config.unixsocket.as_deref().map_or_else(String::new, |path| path.display().to_string());
     let addr = format!("{path}:0");
     let mut stream = stream.into_std()?;
-    if let Some(conversation) = admit(&mut stream, addr.clone(), addr, Client::UNIX_SOCKET, shared) {
-        spawn(conversation, shared, workers, move || UnixStream::from_std(stream));
+    if let Some(listed) = admit(&mut stream, addr.clone(), addr, Client::UNIX_SOCKET, shared) {
+        spawn(listed, workers, move || UnixStream::from_std(stream));
     }
     Ok(())
 }
 
 /// Begins a conversation, unless there are too many: then the peer is told so.
-fn admit(stream: &mut (impl Write + AsRawFd), addr: String, laddr: String, flags: u32, shared: &Shared) -> Option<Conversation> {
-    let conversation = Conversation::begin(shared, addr, laddr, flags);
-    match &conversation {
-        Some(conversation) => conversation.session().client.fd.store(stream.as_raw_fd(), Ordering::Relaxed),
+fn admit(stream: &mut (impl Write + AsRawFd), addr: String, laddr: String, flags: u32, shared: &Arc<Shared>) -> Option<Listed> {
+    match Conversation::begin(shared, addr, laddr, flags) {
+        Some(conversation) => {
+            conversation.session().client.fd.store(stream.as_raw_fd(), Ordering::Relaxed);
+            Some(Listed { conversation, shared: Arc::clone(shared) })
+        }
         None => {
             // A peer that is already gone needs no telling.
             let _told = stream.write(TOO_MANY_CLIENTS);
+            None
         }
     }
-    conversation
 }
 
 /// Serves a connection on the worker thread whose turn it is. `open` makes it known to that thread's event loop.
-fn spawn<S>(
-    conversation: Conversation,
-    shared: &Arc<Shared>,
-    workers: &Workers,
-    open: impl FnOnce() -> io::Result<S> + Send + 'static,
-) where
+fn spawn<S>(listed: Listed, workers: &Workers, open: impl FnOnce() -> io::Result<S> + Send + 'static)
+where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let shared = Arc::clone(shared);
     workers.spawn(|lents| async move {
         match open() {
-            Ok(stream) => Connection::new(stream, conversation, shared, lents).serve().await,
-            Err(error) => {
-                shared.clients.remove(&conversation.session().client);
-                shared.log.warning(&format!("a connection could not be served: {error}"));
-            }
+            Ok(stream) => Connection::new(stream, listed, lents).serve().await,
+            Err(error) => listed.shared.log.warning(&format!("a connection could not be served: {error}")),
         }
     });
 }
@@ -270,23 +281,38 @@ async fn sweep(shared: Arc<Shared>) {
         if !shared.settings.active_expire.load(Ordering::Relaxed) {
             continue;
         }
-        let mut sweeps = vec![Sweep::default(); shared.config.databases];
-        while !sweep_slice(&shared, &mut sweeps) {
+        let mut at = Place::default();
+        while !sweep_slice(&shared, &mut at) {
             // Others come first, on this thread as well.
             sleep(SWEEP_SLICE).await;
         }
     }
 }
 
-/// Sweeps for one slice of time. Whether every database is done.
-fn sweep_slice(shared: &Shared, sweeps: &mut [Sweep]) -> bool {
+/// Where a sweep over all databases goes on.
+#[derive(Default)]
+struct Place {
+    database: usize,
+    sweep: Sweep,
+}
+
+/// Sweeps for one slice of time. Whether the last database is done.
+fn sweep_slice(shared: &Shared, at: &mut Place) -> bool {
     let begun = Instant::now();
     let now = shared.clock.now();
     let databases = shared.store.enter();
+    // A database that is done waits for the next round, or one in which much expires would keep the sweep from the others.
     for (index, db) in databases.used() {
-        if !db.sweep(&mut sweeps[index], now, || begun.elapsed() < SWEEP_SLICE) {
+        if index < at.database {
+            continue;
+        }
+        if index > at.database {
+            *at = Place { database: index, sweep: Sweep::default() };
+        }
+        if !db.sweep(&mut at.sweep, now, || begun.elapsed() < SWEEP_SLICE) {
             return false;
         }
+        at.database = index + 1;
     }
     true
 }

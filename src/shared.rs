@@ -46,7 +46,8 @@ pub struct Shared {
     /// The first TCP address it listens on.
     pub addr: OnceLock<SocketAddr>,
     stopping: AtomicBool,
-    stop_wakers: Mutex<Vec<Waker>>,
+    /// Of the one who runs the server.
+    stop_waker: Mutex<Option<Waker>>,
 }
 
 impl Shared {
@@ -73,7 +74,7 @@ impl Shared {
             run_id: run_id(),
             addr: OnceLock::new(),
             stopping: AtomicBool::new(false),
-            stop_wakers: Mutex::default(),
+            stop_waker: Mutex::default(),
             clock,
         })
     }
@@ -81,7 +82,8 @@ impl Shared {
     /// Has the server stop accepting, answer what is in, and end: `SHUTDOWN`, a signal, a dropped handle.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
-        for waker in self.stop_wakers.lock().drain(..) {
+        let waker = self.stop_waker.lock().take();
+        if let Some(waker) = waker {
             waker.wake();
         }
         self.clients.wake_all();
@@ -92,9 +94,10 @@ impl Shared {
         self.stopping.load(Ordering::Acquire)
     }
 
-    /// Has `waker` woken when the server is told to end. Ask [`Self::is_stopping`] afterwards, so that nothing is missed.
+    /// Has `waker`, and no earlier one, woken when the server is told to end. Ask [`Self::is_stopping`] afterwards, so that nothing
+    /// is missed.
     pub fn on_stop(&self, waker: &Waker) {
-        self.stop_wakers.lock().push(waker.clone());
+        *self.stop_waker.lock() = Some(waker.clone());
     }
 }
 

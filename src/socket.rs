@@ -26,29 +26,47 @@ const WAITING_INPUT_BYTES_MAX: usize = 64 * 1024;
 /// How long a stopping server listens for requests that are already on their way.
 const STOP_GRACE: Duration = Duration::from_millis(10);
 
+/// Bytes that a connection may bring and be sent at one go before others have their turn.
+const TURN_BYTES_MAX: usize = 512 * 1024;
+
+/// A conversation that is listed among the clients. Whatever ends it takes it off the list, be it a panic or the end of the runtime.
+pub(crate) struct Listed {
+    pub(crate) conversation: Conversation,
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        self.shared.clients.remove(&self.conversation.session().client);
+    }
+}
+
 /// A connection that is being served.
 pub(crate) struct Connection<S> {
+    // Comes first to be closed first: who is no longer listed holds no descriptor.
     stream: S,
-    conversation: Conversation,
-    shared: Arc<Shared>,
+    listed: Listed,
     lents: Arc<Lents>,
     /// Part of a request, or requests that wait for their turn.
     input: Vec<u8>,
-    /// Replies that the peer has not taken.
+    /// Replies that the peer has not taken, behind those that it has.
     output: Vec<u8>,
+    /// Bytes of `output` that the peer has taken.
+    taken: usize,
+    /// Bytes that came and went since others had their turn.
+    turn_bytes: usize,
     grace: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
-    pub(crate) fn new(stream: S, conversation: Conversation, shared: Arc<Shared>, lents: Arc<Lents>) -> Self {
-        Self { stream, conversation, shared, lents, input: Vec::new(), output: Vec::new(), grace: None }
+    pub(crate) fn new(stream: S, listed: Listed, lents: Arc<Lents>) -> Self {
+        Self { stream, listed, lents, input: Vec::new(), output: Vec::new(), taken: 0, turn_bytes: 0, grace: None }
     }
 
     /// Serves the connection until one side ends it.
     pub(crate) async fn serve(mut self) {
         // Whatever ends a connection, there is nobody left to tell.
         let _ended: io::Result<()> = self.talk().await;
-        self.shared.clients.remove(&self.conversation.session().client);
     }
 
     async fn talk(&mut self) -> io::Result<()> {
@@ -56,6 +74,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         loop {
             if !self.output.is_empty() {
                 std::future::poll_fn(|cx| self.poll_flush(cx)).await?;
+            }
+            if self.turn_bytes >= TURN_BYTES_MAX {
+                self.turn_bytes = 0;
+                tokio::task::yield_now().await;
             }
             then = match then {
                 Then::Read => std::future::poll_fn(|cx| self.poll_turn(cx)).await?,
@@ -68,21 +90,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// Reads once, runs what came, and writes the replies.
     fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Then>> {
-        if self.conversation.session().client.is_killed() {
+        if self.listed.conversation.session().client.is_killed() {
             return Poll::Ready(Ok(Then::Close));
         }
         if self.input.is_empty() {
             let lents = Arc::clone(&self.lents);
             let mut lent = lents.mine();
             let Lent { worker, input, output } = &mut *lent;
+            // Emptied here and not only after use: a panic may have kept the last one from doing so.
             input.clear();
+            output.clear();
             match pin!(self.stream.read_buf(input)).poll(cx)? {
                 Poll::Ready(0) => return Poll::Ready(Ok(Then::Close)),
                 Poll::Ready(_) => {
                     worker.stats.reads.add(1);
                     worker.stats.input_bytes.add(input.len() as u64);
+                    self.turn_bytes += input.len();
                     let Fed { consumed, then } =
-                        self.conversation.feed(input, worker, &self.shared, self.shared.clock.now(), output);
+                        self.listed.conversation.feed(input, worker, &self.listed.shared, self.listed.shared.clock.now(), output);
                     self.input.extend_from_slice(&input[consumed..]);
                     self.poll_write_lent(cx, worker, output)?;
                     return Poll::Ready(Ok(then));
@@ -101,7 +126,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// Nothing to read: looks for what others have left, and has them wake this connection.
     fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Then>> {
-        let client = &self.conversation.session().client;
+        let client = &self.listed.conversation.session().client;
         client.listen(cx.waker());
         if client.is_killed() {
             return Poll::Ready(Ok(Then::Close));
@@ -110,7 +135,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if !self.output.is_empty() {
             return Poll::Ready(Ok(Then::Read));
         }
-        if self.shared.is_stopping() {
+        if self.listed.shared.is_stopping() {
             let grace = self.grace.get_or_insert_with(|| Box::pin(sleep(STOP_GRACE)));
             ready!(grace.as_mut().poll(cx));
             return Poll::Ready(Ok(Then::Close));
@@ -120,10 +145,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// Reads more behind the part of a request that is held here.
     fn poll_read_own(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        let due = self.conversation.bytes_due(self.input.len());
+        let due = self.listed.conversation.bytes_due(self.input.len());
         // Memory follows what has come, not what was announced: at most a doubling at a time.
         self.input.reserve(due.clamp(4096, self.input.len().max(READ_BUFFER_BYTES)));
         let read = ready!(pin!(self.stream.read_buf(&mut self.input)).poll(cx))?;
+        self.turn_bytes += read;
         let lent = self.lents.mine();
         lent.worker.stats.reads.add(1);
         lent.worker.stats.input_bytes.add(read as u64);
@@ -135,12 +161,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let lents = Arc::clone(&self.lents);
         let mut lent = lents.mine();
         let Lent { worker, output, .. } = &mut *lent;
-        let Fed { consumed, mut then } = self.conversation.feed(&self.input, worker, &self.shared, self.shared.clock.now(), output);
+        output.clear();
+        let Fed { consumed, mut then } =
+            self.listed.conversation.feed(&self.input, worker, &self.listed.shared, self.listed.shared.clock.now(), output);
         self.input.drain(..consumed);
         if self.input.is_empty() {
             self.input = Vec::new();
         }
-        if self.input.len() as u64 > self.shared.settings.query_bytes_max.load(Ordering::Relaxed) {
+        if self.input.len() as u64 > self.listed.shared.settings.query_bytes_max.load(Ordering::Relaxed) {
             then = Then::Close;
         }
         self.poll_write_lent(cx, worker, output)?;
@@ -159,6 +187,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if let Ok(taken) = taken {
             worker.stats.writes.add(1);
             worker.stats.output_bytes.add(taken as u64);
+            self.turn_bytes += taken;
             self.output.extend_from_slice(&output[taken..]);
         }
         output.clear();
@@ -168,17 +197,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// Writes what the peer has not taken yet. A killed connection does not wait for it.
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let mut done = 0;
+        let before = self.taken;
         let outcome = loop {
-            if done == self.output.len() {
+            if self.taken == self.output.len() {
                 break Poll::Ready(Ok(()));
             }
-            match Pin::new(&mut self.stream).poll_write(cx, &self.output[done..]) {
+            match Pin::new(&mut self.stream).poll_write(cx, &self.output[self.taken..]) {
                 Poll::Ready(Ok(0)) => break Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                Poll::Ready(Ok(taken)) => done += taken,
+                // What is taken stays in its place: moving the rest up each time would cost the square of a large reply.
+                Poll::Ready(Ok(taken)) => self.taken += taken,
                 Poll::Ready(Err(error)) => break Poll::Ready(Err(error)),
                 Poll::Pending => {
-                    let client = &self.conversation.session().client;
+                    let client = &self.listed.conversation.session().client;
                     client.listen(cx.waker());
                     if client.is_killed() {
                         break Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
@@ -187,21 +217,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 }
             }
         };
-        self.output.drain(..done);
-        if self.output.is_empty() {
+        let taken = self.taken - before;
+        self.turn_bytes += taken;
+        self.lents.mine().worker.stats.output_bytes.add(taken as u64);
+        if outcome.is_ready() {
             self.output = Vec::new();
+            self.taken = 0;
         }
-        self.lents.mine().worker.stats.output_bytes.add(done as u64);
         outcome
     }
 
     /// Waits until a command may answer: its time comes, another client ends the wait, or the peer goes away.
     async fn wait(&mut self, until: Option<UnixMillis>) -> io::Result<Then> {
-        let mut timer = until.map(|until| Box::pin(sleep(Duration::from_millis(until.millis_since(self.shared.clock.now())))));
+        let mut timer =
+            until.map(|until| Box::pin(sleep(Duration::from_millis(until.millis_since(self.listed.shared.clock.now())))));
         std::future::poll_fn(|cx| {
-            let client = Arc::clone(&self.conversation.session().client);
+            let client = Arc::clone(&self.listed.conversation.session().client);
             client.listen(cx.waker());
-            if client.is_killed() || self.shared.is_stopping() {
+            if client.is_killed() || self.listed.shared.is_stopping() {
                 return Poll::Ready(Ok(Then::Close));
             }
             while self.input.len() < WAITING_INPUT_BYTES_MAX {
@@ -221,6 +254,176 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     fn wake(&mut self) -> bool {
         let lents = Arc::clone(&self.lents);
         let worker = &mut lents.mine().worker;
-        self.conversation.wake(worker, &self.shared, self.shared.clock.now(), &mut self.output)
+        self.listed.conversation.wake(worker, &self.listed.shared, self.listed.shared.clock.now(), &mut self.output)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::task::Waker;
+
+    use parking_lot::Mutex;
+    use tokio::io::ReadBuf;
+
+    use super::*;
+    use crate::config::{Config, OUTPUT_BYTES_SOFT_MAX};
+
+    /// What a peer does when it is written to.
+    #[derive(Clone, Copy)]
+    enum Taking {
+        /// Takes that many bytes each time.
+        Bytes(usize),
+        Nothing,
+        /// A fault of ours, in the place of any.
+        Panics,
+    }
+
+    /// A peer that says all it has to say, and then stays silent.
+    struct Peer {
+        says: VecDeque<u8>,
+        /// It says the same for ever.
+        repeats: bool,
+        taking: Taking,
+        heard: Arc<Mutex<Vec<u8>>>,
+    }
+
+    impl AsyncRead for Peer {
+        fn poll_read(mut self: Pin<&mut Self>, _: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+            if self.says.is_empty() {
+                return Poll::Pending;
+            }
+            let len = self.says.len().min(into.remaining());
+            let said: Vec<u8> = self.says.drain(..len).collect();
+            into.put_slice(&said);
+            if self.repeats {
+                self.says.extend(said);
+            }
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    impl AsyncWrite for Peer {
+        fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+            match self.taking {
+                Taking::Nothing => Poll::Pending,
+                Taking::Panics => panic!("a fault made for a test"),
+                Taking::Bytes(most) => {
+                    let len = most.min(bytes.len());
+                    self.heard.lock().extend_from_slice(&bytes[..len]);
+                    Poll::Ready(Ok(len))
+                }
+            }
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    /// A server without sockets, all of whose connections are served by one thread.
+    struct Stage {
+        shared: Arc<Shared>,
+        lents: Arc<Lents>,
+    }
+
+    impl Stage {
+        fn new() -> Self {
+            let shared = Arc::new(Shared::new(Config::default()).expect("a configuration without parameters"));
+            Self { lents: Arc::new(Lents::new(1, &shared)), shared }
+        }
+
+        /// A connection to a peer, and what the peer hears.
+        fn connect(&self, says: &[u8], taking: Taking) -> (Connection<Peer>, Arc<Mutex<Vec<u8>>>) {
+            let conversation = Conversation::begin(&self.shared, "peer".to_owned(), "here".to_owned(), 0).expect("there is room");
+            let listed = Listed { conversation, shared: Arc::clone(&self.shared) };
+            let heard = Arc::default();
+            let peer = Peer { says: says.iter().copied().collect(), repeats: false, taking, heard: Arc::clone(&heard) };
+            (Connection::new(peer, listed, Arc::clone(&self.lents)), heard)
+        }
+    }
+
+    fn poll<F: Future>(serving: Pin<&mut F>) -> Poll<F::Output> {
+        serving.poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn a_fault_ends_its_own_connection_only() {
+        let stage = Stage::new();
+        let (broken, _) = stage.connect(b"PING\r\n", Taking::Panics);
+        let mut broken = Box::pin(broken.serve());
+        assert!(catch_unwind(AssertUnwindSafe(|| poll(broken.as_mut()))).is_err());
+        drop(broken);
+        assert_eq!(stage.shared.clients.len(), 0, "the client is forgotten");
+        let (next, heard) = stage.connect(b"ECHO a\r\n", Taking::Bytes(usize::MAX));
+        assert!(poll(Box::pin(next.serve()).as_mut()).is_pending());
+        assert_eq!(&*heard.lock(), b"$1\r\na\r\n", "and its replies are");
+    }
+
+    #[test]
+    fn a_connection_that_is_let_go_is_forgotten() {
+        let stage = Stage::new();
+        let (connection, _) = stage.connect(b"", Taking::Nothing);
+        let mut serving = Box::pin(connection.serve());
+        assert!(poll(serving.as_mut()).is_pending());
+        assert_eq!(stage.shared.clients.len(), 1);
+        drop(serving);
+        assert_eq!(stage.shared.clients.len(), 0);
+    }
+
+    #[test]
+    fn a_peer_that_never_pauses_lets_others_have_their_turn() {
+        let stage = Stage::new();
+        let (mut connection, heard) = stage.connect(&b"PING\r\n".repeat(1000), Taking::Bytes(usize::MAX));
+        connection.stream.repeats = true;
+        let mut serving = Box::pin(connection.serve());
+        for _ in 0..3 {
+            // Would not come back if it went on for as long as there is something to read.
+            assert!(poll(serving.as_mut()).is_pending());
+        }
+        assert!(heard.lock().len() < 4 * 2 * TURN_BYTES_MAX);
+    }
+
+    #[test]
+    fn a_peer_that_takes_little_at_a_time_hears_everything() {
+        let stage = Stage::new();
+        let value = "v".repeat(10_000);
+        let (connection, heard) = stage.connect(format!("ECHO {value}\r\nPING\r\n").as_bytes(), Taking::Bytes(7));
+        assert!(poll(Box::pin(connection.serve()).as_mut()).is_pending());
+        assert_eq!(String::from_utf8_lossy(&heard.lock()), format!("$10000\r\n{value}\r\n+PONG\r\n"));
+    }
+
+    #[test]
+    fn a_peer_that_takes_nothing_costs_little_more_than_one_reply() {
+        const VALUE: usize = 60_000;
+        let stage = Stage::new();
+        let set = format!("SET k {}\r\n", "v".repeat(VALUE));
+        let (connection, _) = stage.connect(set.as_bytes(), Taking::Bytes(usize::MAX));
+        assert!(poll(Box::pin(connection.serve()).as_mut()).is_pending());
+        let (mut connection, _) = stage.connect(&b"GET k\r\n".repeat(5000), Taking::Nothing);
+        let mut talking = Box::pin(connection.talk());
+        for _ in 0..3 {
+            assert!(poll(talking.as_mut()).is_pending());
+        }
+        drop(talking);
+        let held = connection.output.len();
+        assert!((OUTPUT_BYTES_SOFT_MAX..OUTPUT_BYTES_SOFT_MAX + VALUE + 100).contains(&held), "{held} bytes of output");
+    }
+
+    #[test]
+    fn a_killed_connection_does_not_wait_for_its_peer() {
+        let stage = Stage::new();
+        let (connection, _) = stage.connect(b"PING\r\n", Taking::Nothing);
+        let client = Arc::clone(&connection.listed.conversation.session().client);
+        let mut serving = Box::pin(connection.serve());
+        assert!(poll(serving.as_mut()).is_pending());
+        client.kill();
+        assert!(poll(serving.as_mut()).is_ready());
+        assert_eq!(stage.shared.clients.len(), 0);
     }
 }

@@ -46,6 +46,11 @@ impl Lent {
 pub(crate) struct Lents(Box<[Mutex<Lent>]>);
 
 impl Lents {
+    /// Buffers and counters for as many threads.
+    pub(crate) fn new(threads: usize, shared: &Shared) -> Self {
+        Self((0..threads).map(|_| Mutex::new(Lent::new(shared))).collect())
+    }
+
     /// This thread's buffers and counters.
     pub(crate) fn mine(&self) -> MutexGuard<'_, Lent> {
         self.0[NUMBER.get() % self.0.len()].lock()
@@ -71,8 +76,7 @@ impl Workers {
             .enable_io()
             .enable_time()
             .build()?;
-        let lents = (0..threads).map(|_| Mutex::new(Lent::new(shared))).collect();
-        Ok(Self { runtime: Some(runtime), lents: Arc::new(Lents(lents)) })
+        Ok(Self { runtime: Some(runtime), lents: Arc::new(Lents::new(threads, shared)) })
     }
 
     /// Runs what `serve` returns on them.
