@@ -241,3 +241,30 @@ fn three_connections() {
     let server = Server::start().expect("a server starts");
     check((0..3).map(|_| OverTcp::new(&server)).collect(), 1000, 6);
 }
+
+#[test]
+fn a_key_that_is_renamed_is_always_there() {
+    let shared = Arc::new(Shared::new(Config::default()).expect("a configuration without parameters"));
+    let mut watcher = InProcess::new(&shared);
+    let mut renamer = InProcess::new(&shared);
+    watcher.ask(&Op::Set(0, b'1').request(), 1);
+    let over = AtomicBool::new(false);
+    let renames: Vec<u8> = [(0, 1), (1, 2), (2, 0)].iter().flat_map(|&(from, to)| Op::Rename(from, to).request()).collect();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                renamer.ask(&renames, 3);
+            }
+        });
+        let wrong = (0..20_000).find_map(|_| {
+            [(Op::DbSize, b":1\r\n".as_slice()), (Op::RandomKey, b"$1\r\n"), (Op::Exists(vec![0, 1, 2]), b":1\r\n")]
+                .into_iter()
+                .find_map(|(op, expected)| {
+                    let reply = op.normal(&watcher.ask(&op.request(), 1)[0]);
+                    (reply != expected).then_some((op, reply))
+                })
+        });
+        over.store(true, Ordering::Relaxed);
+        assert_eq!(wrong, None);
+    });
+}

@@ -134,7 +134,13 @@ const RANDOMKEY: Spec = Spec {
 const _: () = assert!(RANDOMKEY.arity(false) == 1);
 
 fn randomkey(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
-    if cx.keys.db().random_key(cx.keys.now(), |key| cx.reply.bulk(key)).is_none() {
+    let mut found = cx.keys.db().random_key(cx.keys.now(), |key| cx.reply.bulk(key));
+    if found.is_none() {
+        // Shards are looked at one after another, and a key that moves meanwhile is missed. There is none only if none can move.
+        cx.keys.set_alone(true);
+        found = cx.keys.db().random_key(cx.keys.now(), |key| cx.reply.bulk(key));
+    }
+    if found.is_none() {
         cx.reply.null();
     }
     Ok(())

@@ -53,6 +53,8 @@ pub(crate) enum Op {
     FlushAll,
     DbSize,
     Keys,
+    /// Only whether there is a key.
+    RandomKey,
 }
 
 impl Op {
@@ -66,7 +68,7 @@ impl Op {
             let skipped = dice.below(KEYS.len() + 1);
             (0..KEYS.len()).filter(|key| *key != skipped).map(|key| (key, digit)).collect()
         };
-        match dice.below(68) {
+        match dice.below(70) {
             0..6 => Self::Get(key(dice)),
             6..10 => Self::Set(key(dice), value(dice)),
             10..14 => Self::Incr(key(dice)),
@@ -92,6 +94,7 @@ impl Op {
             59 => Self::SwapDb,
             60 => Self::FlushAll,
             61..66 => Self::DbSize,
+            66 | 67 => Self::RandomKey,
             _ => Self::Keys,
         }
     }
@@ -126,6 +129,7 @@ impl Op {
             Self::FlushAll => ("FLUSHALL", vec![]),
             Self::DbSize => ("DBSIZE", vec![]),
             Self::Keys => ("KEYS", vec!["*".to_owned()]),
+            Self::RandomKey => ("RANDOMKEY", vec![]),
         };
         std::iter::once(command.to_owned()).chain(rest).collect()
     }
@@ -137,15 +141,18 @@ impl Op {
         std::iter::once(format!("*{}\r\n", words.len())).chain(bulks).collect::<String>().into_bytes()
     }
 
-    /// A reply in the form in which the model gives it: the order of KEYS says nothing.
+    /// A reply in the form in which the model gives it: the order of KEYS says nothing, nor does the choice of RANDOMKEY.
     pub(crate) fn normal(&self, reply: &[u8]) -> Vec<u8> {
         let header = reply.windows(2).position(|pair| pair == b"\r\n").map_or(reply.len(), |end| end + 2);
-        if *self != Self::Keys {
-            return reply.to_vec();
+        match self {
+            Self::Keys => {
+                let mut names: Vec<_> = reply[header..].chunks(bulk(b"a").len()).collect();
+                names.sort_unstable();
+                [&reply[..header], &names.concat()].concat()
+            }
+            Self::RandomKey => reply[..header].to_vec(),
+            _ => reply.to_vec(),
         }
-        let mut names: Vec<_> = reply[header..].chunks(bulk(b"a").len()).collect();
-        names.sort_unstable();
-        [&reply[..header], &names.concat()].concat()
     }
 
     /// Does it, and says what is answered.
@@ -212,6 +219,8 @@ impl Op {
                 ok()
             }
             Self::DbSize => int(db.iter().flatten().count()),
+            Self::RandomKey if db.iter().any(Option::is_some) => b"$1\r\n".to_vec(),
+            Self::RandomKey => bulk_or_null(None),
             Self::Keys => array((0..KEYS.len()).filter(|key| db[*key].is_some()).map(|key| bulk(KEYS[key].as_bytes()))),
         }
     }
