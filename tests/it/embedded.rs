@@ -81,3 +81,29 @@ async fn runs_on_the_callers_runtime_and_does_not_need_it_to_serve() {
     drop(stop);
     running.await.expect("no panic").expect("it ends well");
 }
+
+#[tokio::test]
+async fn whoever_lets_go_of_it_ends_it() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let addr = listener.local_addr().expect("it has an address");
+    let running = tokio::spawn(redlet::run(listener, redlet::Config::default(), std::future::pending()));
+    tokio::task::yield_now().await;
+    let serving = tokio::task::spawn_blocking(move || {
+        let mut stream = TcpStream::connect(addr).expect("the server accepts");
+        stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a time-out can be set");
+        check(&mut stream, b"PING\r\n", b"+PONG\r\n");
+        stream
+    });
+    let mut stream = serving.await.expect("it is served");
+    running.abort();
+    assert!(running.await.is_err_and(|error| error.is_cancelled()));
+    let ended = tokio::task::spawn_blocking(move || {
+        assert_eq!(stream.read(&mut [0; 1]).expect("an orderly end"), 0);
+        let begun = Instant::now();
+        while TcpStream::connect(addr).is_ok() {
+            assert!(begun.elapsed() < Duration::from_secs(10), "somebody still listens");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    });
+    ended.await.expect("the connection and the listener are closed");
+}

@@ -29,6 +29,11 @@ mod conversation;
 mod embedded;
 // The request parser: redis-protocol agrees with it, and segments make no difference.
 mod parser;
+// Bytes and arguments that nobody of good will sends.
+mod hostile;
+// What a client may cost, and how a server ends that has clients.
+#[cfg(feature = "cli")]
+mod limits;
 // Concurrent clients on few keys: their histories are linearizable.
 mod linear;
 // The house rules that a machine can check.

@@ -64,6 +64,18 @@ impl Server {
         server
     }
 
+    /// Where it listens.
+    #[cfg(feature = "cli")]
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The number of its process.
+    #[cfg(feature = "cli")]
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// A peer without any connection yet, which takes the server with it when it goes.
     pub(crate) fn into_peer(self) -> TcpPeer {
         TcpPeer { connections: BTreeMap::new(), server: self }
