@@ -11,7 +11,6 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -22,7 +21,7 @@ use crate::config::Config;
 use crate::conversation::{Conversation, TOO_MANY_CLIENTS};
 use crate::error::Error;
 use crate::shared::Shared;
-use crate::socket::{Connection, Listed};
+use crate::socket::{Connection, Listed, Stream};
 use crate::store::Sweep;
 use crate::workers::Workers;
 
@@ -262,7 +261,7 @@ fn admit(stream: &mut (impl Write + AsRawFd), addr: String, laddr: String, flags
 /// Serves a connection on the worker thread whose turn it is. `open` makes it known to that thread's event loop.
 fn spawn<S>(listed: Listed, workers: &Workers, open: impl FnOnce() -> io::Result<S> + Send + 'static)
 where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    S: Stream + Send + 'static,
 {
     workers.spawn(|lents| async move {
         match open() {

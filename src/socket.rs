@@ -7,22 +7,28 @@ use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
-use tokio::time::{Sleep, sleep};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, Interest, Ready};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::{Instant, Sleep, sleep};
 
 use crate::clock::UnixMillis;
-use crate::config::READ_BUFFER_BYTES;
+use crate::config::OUTPUT_BYTES_SOFT_MAX;
 use crate::conversation::{Conversation, Fed, Then, Worker};
 use crate::shared::Shared;
 use crate::workers::{Lent, Lents};
 
 /// Output kept room for between batches, in bytes.
 const OUTPUT_BYTES_KEPT: usize = 1024 * 1024;
-/// Input that may gather while a command waits, in bytes. Reading goes on so that the peer's going away is noticed.
+/// Input that may gather while a command waits, in bytes. Reading goes on so that the peer's going away is noticed; beyond this it is
+/// noticed by [`GONE_CHECK`].
 const WAITING_INPUT_BYTES_MAX: usize = 64 * 1024;
+/// Room made for the rest of a request before more of it has come, in bytes: least, and most when little has come so far. What a peer
+/// costs that never sends the rest.
+const READ_BYTES_MIN: usize = 4 * 1024;
+const READ_BYTES_MAX: usize = 16 * 1024;
 /// How long a stopping server listens for requests that are already on their way.
 const STOP_GRACE: Duration = Duration::from_millis(10);
 
@@ -38,6 +44,33 @@ pub(crate) struct Listed {
 impl Drop for Listed {
     fn drop(&mut self) {
         self.shared.clients.remove(&self.conversation.session().client);
+    }
+}
+
+/// How often a peer that cannot be read from, because it has sent enough, is looked at whether it is still there.
+const GONE_CHECK: Duration = Duration::from_secs(1);
+
+/// A stream that can tell that its peer has ended it before all that the peer sent has been read.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {
+    /// Whether the peer sends nothing more, as far as is known.
+    fn is_ended(&self) -> bool;
+}
+
+/// What readiness tells at once, without waiting for it.
+fn tells_of_end(ready: impl Future<Output = io::Result<Ready>>) -> bool {
+    let told = pin!(ready).poll(&mut Context::from_waker(Waker::noop()));
+    matches!(told, Poll::Ready(Ok(ready)) if ready.is_read_closed())
+}
+
+impl Stream for TcpStream {
+    fn is_ended(&self) -> bool {
+        tells_of_end(self.ready(Interest::READABLE))
+    }
+}
+
+impl Stream for UnixStream {
+    fn is_ended(&self) -> bool {
+        tells_of_end(self.ready(Interest::READABLE))
     }
 }
 
@@ -58,7 +91,7 @@ pub(crate) struct Connection<S> {
     grace: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+impl<S: Stream> Connection<S> {
     pub(crate) fn new(stream: S, listed: Listed, lents: Arc<Lents>) -> Self {
         Self { stream, listed, lents, input: Vec::new(), output: Vec::new(), taken: 0, turn_bytes: 0, grace: None }
     }
@@ -147,7 +180,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     fn poll_read_own(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let due = self.listed.conversation.bytes_due(self.input.len());
         // Memory follows what has come, not what was announced: at most a doubling at a time.
-        self.input.reserve(due.clamp(4096, self.input.len().max(READ_BUFFER_BYTES)));
+        self.input.reserve(due.clamp(READ_BYTES_MIN, self.input.len().max(READ_BYTES_MAX)));
         let read = ready!(pin!(self.stream.read_buf(&mut self.input)).poll(cx))?;
         self.turn_bytes += read;
         let lent = self.lents.mine();
@@ -188,7 +221,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             worker.stats.writes.add(1);
             worker.stats.output_bytes.add(taken as u64);
             self.turn_bytes += taken;
-            self.output.extend_from_slice(&output[taken..]);
+            if output.len() - taken > OUTPUT_BYTES_SOFT_MAX {
+                // A large rest is worth keeping where it is.
+                self.output = std::mem::take(output);
+                self.taken = taken;
+            } else {
+                self.output.extend_from_slice(&output[taken..]);
+            }
         }
         output.clear();
         output.shrink_to(OUTPUT_BYTES_KEPT);
@@ -231,6 +270,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     async fn wait(&mut self, until: Option<UnixMillis>) -> io::Result<Then> {
         let mut timer =
             until.map(|until| Box::pin(sleep(Duration::from_millis(until.millis_since(self.listed.shared.clock.now())))));
+        let mut check: Option<Pin<Box<Sleep>>> = None;
         std::future::poll_fn(|cx| {
             let client = Arc::clone(&self.listed.conversation.session().client);
             client.listen(cx.waker());
@@ -242,6 +282,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     Poll::Ready(0) => return Poll::Ready(Ok(Then::Close)),
                     Poll::Ready(_) => {}
                     Poll::Pending => break,
+                }
+            }
+            if self.input.len() >= WAITING_INPUT_BYTES_MAX {
+                if self.stream.is_ended() {
+                    return Poll::Ready(Ok(Then::Close));
+                }
+                let check = check.get_or_insert_with(|| Box::pin(sleep(GONE_CHECK)));
+                while check.as_mut().poll(cx).is_ready() {
+                    check.as_mut().reset(Instant::now() + GONE_CHECK);
                 }
             }
             let due = timer.as_mut().is_some_and(|timer| timer.as_mut().poll(cx).is_ready());
@@ -262,13 +311,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 mod tests {
     use std::collections::VecDeque;
     use std::panic::{AssertUnwindSafe, catch_unwind};
-    use std::task::Waker;
 
     use parking_lot::Mutex;
     use tokio::io::ReadBuf;
 
     use super::*;
-    use crate::config::{Config, OUTPUT_BYTES_SOFT_MAX};
+    use crate::config::Config;
 
     /// What a peer does when it is written to.
     #[derive(Clone, Copy)]
@@ -323,6 +371,12 @@ mod tests {
 
         fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
             Poll::Ready(Ok(()))
+        }
+    }
+
+    impl Stream for Peer {
+        fn is_ended(&self) -> bool {
+            false
         }
     }
 
