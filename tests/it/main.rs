@@ -29,6 +29,8 @@ mod conversation;
 mod embedded;
 // The request parser: redis-protocol agrees with it, and segments make no difference.
 mod parser;
+// Random sequences of requests against a real redis-server.
+mod random;
 // The house rules that a machine can check.
 mod tidy;
 // Random tests whose seed is known and can be given again.
