@@ -11,6 +11,7 @@ mod sequence;
 mod values;
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
@@ -23,10 +24,10 @@ use sequence::{Sequence, Sequences};
 const CASES: u32 = 2000;
 
 /// Sequences between two seeds. After a failure the run goes on with the next seed, to find other differences as well.
-const CASES_PER_SEED: u32 = 500;
+const CASES_PER_SEED: u32 = 100;
 
 /// Failures after which a run ends early.
-const FAILURES_MAX: usize = 10;
+const FAILURES_MAX: usize = 30;
 
 /// How often a sequence is played before a difference counts. What lies between two readings of the clock cannot be ruled out;
 /// a difference is not allowed to depend on it.
@@ -61,8 +62,8 @@ impl Run {
         Err(first.expect("there was an attempt"))
     }
 
-    /// Plays `cases` sequences and returns the smallest one that fails, with what differs.
-    fn play(&self, seed: u64, cases: u32, sequences: &Sequences) -> Result<(), String> {
+    /// Plays `cases` sequences. Of one that fails: the command it ends with, and how it reads when it is as small as can be.
+    fn play(&self, seed: u64, cases: u32, sequences: &Sequences) -> Result<(), (String, String)> {
         let config = Config { cases, max_shrink_iters: SHRINK_STEPS_MAX, failure_persistence: None, ..Config::default() };
         // The low half decides; the high half only keeps the seed from being all zeros, which this algorithm does not take.
         let rng = TestRng::from_seed(RngAlgorithm::XorShift, &[seed.to_le_bytes(), *b"sequence"].concat());
@@ -70,8 +71,8 @@ impl Run {
             TestRunner::new_with_rng(config, rng).run(sequences, |sequence| self.judge(&sequence).map_err(TestCaseError::fail));
         match outcome {
             Ok(()) => Ok(()),
-            Err(TestError::Fail(what, sequence)) => Err(format!("seed {seed}, {sequence:?}{what}")),
-            Err(TestError::Abort(why)) => Err(format!("seed {seed}: {why}")),
+            Err(TestError::Fail(what, sequence)) => Err((sequence.last_name(), format!("seed {seed}, {sequence:?}{what}"))),
+            Err(TestError::Abort(why)) => Err((String::new(), format!("seed {seed}: {why}"))),
         }
     }
 }
@@ -92,18 +93,24 @@ fn random_sequences_are_answered_as_redis_server_answers_them() {
     let begin = Instant::now();
     let run = Run { pair: RefCell::new(Pair::new()), unsteady: RefCell::default() };
     let sequences = Sequences(Catalogue::new());
-    let mut failures = Vec::new();
+    // A difference that is found often should not hide another: one report for each command.
+    let mut reports = BTreeMap::new();
+    let mut failures = 0;
     let mut left = cases;
     for seed in first_seed.. {
         let now = u32::try_from(left.min(CASES_PER_SEED.into())).expect("it is at most CASES_PER_SEED");
-        if now == 0 || failures.len() == FAILURES_MAX {
+        if now == 0 || failures == FAILURES_MAX {
             break;
         }
-        failures.extend(run.play(seed, now, &sequences).err());
+        if let Err((name, report)) = run.play(seed, now, &sequences) {
+            failures += 1;
+            reports.entry(name).or_insert(report);
+        }
         left -= u64::from(now);
     }
     let unsteady = run.unsteady.into_inner();
     println!("{} sequences in {:.1?}, {} differed once and not again", cases - left, begin.elapsed(), unsteady.len());
     unsteady.iter().for_each(|sequence| println!("differed once {sequence}"));
-    assert!(failures.is_empty(), "{} sequences are answered otherwise:\n\n{}", failures.len(), failures.join("\n"));
+    let reports: Vec<_> = reports.into_values().collect();
+    assert!(reports.is_empty(), "{failures} sequences are answered otherwise, such as these:\n\n{}", reports.join("\n"));
 }

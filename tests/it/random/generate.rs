@@ -136,9 +136,12 @@ impl Catalogue {
     }
 }
 
-/// Whether a command is not asked for through the table.
+/// Whether a command is not asked for through the table. HELP is described in words of our own.
 pub(super) fn is_left_out(full_name: &str) -> bool {
-    LEFT_OUT.iter().any(|(name, _)| full_name.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('|')))
+    full_name.ends_with("|help")
+        || LEFT_OUT
+            .iter()
+            .any(|(name, _)| full_name.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('|')))
 }
 
 fn gather_tokens(syntax: &[SyntaxArg], tokens: &mut Vec<&'static str>) {

@@ -20,6 +20,14 @@ pub(super) struct Sequence {
     pub(super) requests: Vec<Vec<Vec<u8>>>,
 }
 
+impl Sequence {
+    /// The name of the last request, in capitals.
+    pub(super) fn last_name(&self) -> String {
+        let name = self.requests.last().and_then(|request| request.first());
+        name.map(|name| String::from_utf8_lossy(name).to_ascii_uppercase()).unwrap_or_default()
+    }
+}
+
 impl std::fmt::Debug for Sequence {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         writeln!(out, "in {:?}:", self.protocol)?;
@@ -189,7 +197,8 @@ fn a_failing_sequence_shrinks_to_what_makes_it_fail() {
     use proptest::test_runner::TestError;
 
     let is_get = |request: &Vec<Vec<u8>>| request[0].eq_ignore_ascii_case(b"get");
-    let outcome = TestRunner::deterministic().run(&Sequences(Catalogue::new()), |sequence| {
+    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    let outcome = TestRunner::new(config).run(&Sequences(Catalogue::new()), |sequence| {
         let gets = sequence.requests.iter().filter(|request| is_get(request)).count();
         if gets < 2 { Ok(()) } else { Err(TestCaseError::fail("two GETs")) }
     });
