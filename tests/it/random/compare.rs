@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use redlet::internals::table;
+
 use super::pair::{Answers, Played};
 use super::sequence::line;
 use super::values;
@@ -66,19 +68,31 @@ impl About {
 }
 
 /// Differences by intention: what the command is, why, and how the replies differ.
-type Listed = (&'static [u8], &'static str, fn(theirs: &Reply, ours: &Reply) -> bool);
+type Listed = (&'static [u8], &'static str, fn(request: &[Vec<u8>], theirs: &Reply, ours: &Reply) -> bool);
 
 const LISTED: &[Listed] = &[
     (b"bitcount", "since 7.2 arguments are looked at although the key is missing", is_mistake_unnoticed),
     (b"bitpos", "since 7.2 arguments are looked at although the key is missing", is_mistake_unnoticed),
+    (b"command", "GETKEYS of a command that does not exist here", is_of_a_command_unknown_here),
+    (b"object", "REFCOUNT: whether a copy of a small integer shares it is not kept track of here", is_shared_or_not),
 ];
 
-fn is_mistake_unnoticed(theirs: &Reply, ours: &Reply) -> bool {
+fn is_of_a_command_unknown_here(request: &[Vec<u8>], _: &Reply, ours: &Reply) -> bool {
+    let is_unknown = request.get(2).is_some_and(|name| table().lookup(name).is_none());
+    is_unknown && *ours == Reply::Error(b"ERR Invalid command specified".to_vec())
+}
+
+fn is_shared_or_not(_: &[Vec<u8>], theirs: &Reply, ours: &Reply) -> bool {
+    const SHARED: i64 = i32::MAX as i64;
+    matches!((theirs, ours), (Reply::Int(1), Reply::Int(SHARED)))
+}
+
+fn is_mistake_unnoticed(_: &[Vec<u8>], theirs: &Reply, ours: &Reply) -> bool {
     matches!((theirs, ours), (Reply::Int(0 | -1), Reply::Error(_)))
 }
 
 fn is_listed(request: &[Vec<u8>], theirs: &Reply, ours: &Reply) -> bool {
-    LISTED.iter().any(|(name, _, differ)| request[0].eq_ignore_ascii_case(name) && differ(theirs, ours))
+    LISTED.iter().any(|(name, _, differ)| request[0].eq_ignore_ascii_case(name) && differ(request, theirs, ours))
 }
 
 /// Whether two replies that are not the same say the same.
@@ -93,10 +107,19 @@ fn alike(request: &[Vec<u8>], theirs: &Reply, ours: &Reply, about: &About) -> bo
         b"scan" => is_scan_alike(request, theirs, ours),
         // redis-server counts a key that is past its deadline until something looks at it.
         b"dbsize" => about.dead_keys && matches!((theirs, ours), (Reply::Int(theirs), Reply::Int(ours)) if theirs > ours),
-        b"debug" => about.dead_keys && matches!((theirs, ours), (Reply::Simple(_), Reply::Simple(_))),
+        b"debug" => about.dead_keys && is_digest(theirs) && is_digest(ours),
         // redis-server counts idle seconds on a clock of its own that stands still in between.
         b"object" => matches!((theirs, ours), (Reply::Int(0..=IDLE_SECONDS_MAX), Reply::Int(0..=IDLE_SECONDS_MAX))),
         b"randomkey" => matches!((theirs, ours), (Reply::Bulk(_), Reply::Bulk(_))),
+        _ => false,
+    }
+}
+
+/// What DIGEST or DIGEST-VALUE answers.
+fn is_digest(reply: &Reply) -> bool {
+    match reply {
+        Reply::Simple(digits) => digits.len() == 40,
+        Reply::Aggregate { items, .. } => items.iter().all(is_digest),
         _ => false,
     }
 }
