@@ -21,7 +21,7 @@ use pair::Pair;
 use sequence::{Sequence, Sequences};
 
 /// Sequences of a run that is not told how many.
-const CASES: u32 = 2000;
+const CASES: u32 = 5000;
 
 /// Sequences between two seeds. After a failure the run goes on with the next seed, to find other differences as well.
 const CASES_PER_SEED: u32 = 100;

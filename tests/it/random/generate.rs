@@ -54,11 +54,12 @@ impl Catalogue {
         let mut tokens = Vec::new();
         for command in table().all().filter(|command| !is_left_out(command.full_name) && oracle::knows(command.spec.since)) {
             let weight = match (command.spec.group, command.spec.name) {
-                (_, "flushall" | "flushdb" | "reset") => 1,
-                (_, "set") => 40,
-                (_, "select" | "swapdb") => 6,
-                (Group::String | Group::Bitmap | Group::Generic, _) if command.spec.has(Flags::WRITE) => 12,
-                (Group::String | Group::Bitmap | Group::Generic, _) => 8,
+                (_, "flushall" | "flushdb" | "reset") => 2,
+                (_, "set") => 150,
+                (_, "select" | "swapdb") => 20,
+                (Group::String | Group::Bitmap | Group::Generic, _) if command.spec.has(Flags::WRITE) => 40,
+                (Group::String | Group::Bitmap | Group::Generic, _) => 30,
+                (Group::Connection | Group::Server, _) => 4,
                 _ => 1,
             };
             gather_tokens(command.spec.syntax, &mut tokens);
@@ -81,6 +82,13 @@ impl Catalogue {
         }
         values::tame(&mut request);
         request
+    }
+
+    /// Something to begin with: a few keys that are there.
+    pub(super) fn first(dice: &mut Dice) -> Vec<Vec<u8>> {
+        let pairs = 1 + dice.below(4);
+        let words = (0..pairs).flat_map(|_| [values::word(Sort::Key, dice), values::word(Sort::Value, dice)]);
+        std::iter::once(b"MSET".to_vec()).chain(words.collect::<Vec<_>>()).collect()
     }
 
     fn ordinary(&self, dice: &mut Dice) -> Vec<Vec<u8>> {

@@ -70,7 +70,8 @@ impl Strategy for Sequences {
         let mut dice = Dice::new(runner.rng().next_u64());
         let protocol = if dice.chance(50) { Protocol::Resp3 } else { Protocol::Resp2 };
         let len = 10 + dice.below(REQUESTS_MAX - 9);
-        let requests = (0..len).map(|_| self.0.request(&mut dice)).collect();
+        let first = dice.chance(60).then(|| Catalogue::first(&mut dice));
+        let requests = first.into_iter().chain((0..len).map(|_| self.0.request(&mut dice))).collect();
         Ok(Shrinking::new(Sequence { protocol, requests }))
     }
 }
