@@ -78,7 +78,11 @@ impl Catalogue {
             _ => self.ordinary(dice),
         };
         if dice.chance(15) {
-            self.spoil(&mut request, dice);
+            let mut spoilt = request.clone();
+            self.spoil(&mut spoilt, dice);
+            if is_fair(&spoilt) {
+                request = spoilt;
+            }
         }
         values::tame(&mut request);
         request
@@ -150,6 +154,18 @@ pub(super) fn is_left_out(full_name: &str) -> bool {
         || LEFT_OUT
             .iter()
             .any(|(name, _)| full_name.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('|')))
+}
+
+/// Whether a request may be asked for, whatever has been done to its words.
+pub(super) fn is_fair(request: &[Vec<u8>]) -> bool {
+    let Some(command) = request.first().and_then(|name| table().lookup(name)) else { return true };
+    let subcommand = request.get(1).and_then(|name| command.subcommand(name));
+    match (command.spec.name, subcommand) {
+        ("command", subcommand) => subcommand.is_some_and(|subcommand| subcommand.spec.name.starts_with("getkeys")),
+        // No other word that DEBUG knows is ever put behind it.
+        ("debug", _) => true,
+        (_, subcommand) => !is_left_out(subcommand.unwrap_or(command).full_name),
+    }
 }
 
 fn gather_tokens(syntax: &[SyntaxArg], tokens: &mut Vec<&'static str>) {

@@ -8,7 +8,7 @@ use proptest::strategy::{NewTree, ValueTree};
 use proptest::test_runner::TestRunner;
 
 use super::dice::Dice;
-use super::generate::Catalogue;
+use super::generate::{Catalogue, is_fair};
 use super::values;
 use crate::quoting;
 use crate::reply::Protocol;
@@ -102,13 +102,14 @@ impl Shrinking {
         Shrinking { edits: edits(&sequence), failing: sequence, tried: None, next: 0, smaller: false }
     }
 
-    /// Tries the next edit that makes it smaller. Taming may undo an edit or more, so that not every edit does.
+    /// Tries the next edit that makes it smaller and asks for nothing that is left out. Taming may undo an edit or more, so that not every
+    /// edit does.
     fn advance(&mut self) -> bool {
         loop {
             while let Some(edit) = self.edits.get(self.next) {
                 self.next += 1;
                 let candidate = apply(&self.failing, *edit);
-                if size(&candidate) < size(&self.failing) {
+                if size(&candidate) < size(&self.failing) && candidate.requests.iter().all(|request| is_fair(request)) {
                     self.tried = Some(candidate);
                     return true;
                 }
