@@ -103,6 +103,7 @@ fn questions() -> Vec<Vec<Vec<u8>>> {
         questions.push(words(&[b"SELECT", db.to_string().as_bytes()]));
         for key in KEYS.iter().filter(|_| db < DATABASES_SHOWN) {
             questions.push(words(&[b"PEXPIRETIME", key]));
+            questions.push(words(&[b"EXPIRETIME", key]));
             questions.push(words(&[b"OBJECT", b"ENCODING", key]));
             questions.push(words(&[b"GET", key]));
         }

@@ -218,6 +218,8 @@ pub(super) enum Sort {
 pub(super) fn word(sort: Sort, dice: &mut Dice) -> Vec<u8> {
     let choices: &[&str] = match sort {
         Sort::Key => return dice.pick(KEYS).to_vec(),
+        Sort::Float if dice.chance(40) => return decimal(dice),
+        Sort::Integer if dice.chance(15) => return digits(dice, 20),
         Sort::Value => return value(dice),
         Sort::Integer if dice.chance(15) => GARBAGE,
         Sort::Position if dice.chance(10) => INTEGERS,
@@ -242,8 +244,30 @@ pub(super) fn word(sort: Sort, dice: &mut Dice) -> Vec<u8> {
     dice.pick(choices).as_bytes().to_vec()
 }
 
+/// A few digits, perhaps behind a minus sign.
+fn digits(dice: &mut Dice, most: usize) -> Vec<u8> {
+    let sign: &[u8] = if dice.chance(30) { b"-" } else { b"" };
+    let count = 1 + dice.below(most);
+    sign.iter().copied().chain((0..count).map(|_| *dice.pick(b"0123456789"))).collect()
+}
+
+/// A number with digits behind its point, and perhaps an exponent.
+fn decimal(dice: &mut Dice) -> Vec<u8> {
+    let mut number = digits(dice, 12);
+    if dice.chance(80) {
+        number.push(b'.');
+        number.extend((0..dice.below(20)).map(|_| *dice.pick(b"0123456789")));
+    }
+    if dice.chance(25) {
+        number.push(*dice.pick(b"eE"));
+        number.extend(digits(dice, 2));
+    }
+    number
+}
+
 fn value(dice: &mut Dice) -> Vec<u8> {
-    match dice.below(10) {
+    match dice.below(11) {
+        10 => decimal(dice),
         0..=2 => dice.pick(TEXTS).as_bytes().to_vec(),
         3..=5 => dice.pick(INTEGERS).as_bytes().to_vec(),
         6 => dice.pick(FLOATS).as_bytes().to_vec(),
