@@ -47,9 +47,13 @@ impl CommandError {
         Self::Other(Cow::Owned(text.into()))
     }
 
-    /// An error that repeats an argument, as a C string: up to its first NUL.
+    /// An error that repeats an argument, as a C string: up to its first NUL. Line ends at its end are dropped, as Redis does.
     pub fn quoting(before: &str, argument: &[u8], after: &str) -> Self {
-        Self::Echo([before.as_bytes(), c_string(argument), after.as_bytes()].concat())
+        let mut text = [before.as_bytes(), c_string(argument), after.as_bytes()].concat();
+        while let Some(b'\r' | b'\n') = text.last() {
+            text.pop();
+        }
+        Self::Echo(text)
     }
 
     /// The bytes that are sent.

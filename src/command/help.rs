@@ -1,6 +1,6 @@
 //! What commands with subcommands have in common: the answer to `HELP`, and the refusal that points to it.
 
-use super::{CommandError, Context, Outcome};
+use super::{CommandError, Context, Outcome, error::c_string};
 
 /// Answers with a head line, `lines` and what `HELP` itself does. A line that says what the line above it means begins with four spaces.
 pub(super) fn answer(cx: &mut Context<'_>, lines: &[&str]) -> Outcome {
@@ -20,6 +20,7 @@ const ECHO_BYTES_MAX: usize = 128;
 pub(super) fn unknown_or_wrong(cx: &Context<'_>, name: &[u8]) -> CommandError {
     let container = cx.command.full_name.split('|').next().unwrap_or_default().to_ascii_uppercase();
     let mut text = b"ERR unknown subcommand or wrong number of arguments for '".to_vec();
+    let name = c_string(name);
     text.extend_from_slice(&name[..name.len().min(ECHO_BYTES_MAX)]);
     text.extend_from_slice(format!("'. Try {container} HELP.").as_bytes());
     CommandError::Echo(text)

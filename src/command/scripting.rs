@@ -1,6 +1,6 @@
 //! Scripts and functions, as a server that holds none of them answers: test suites flush them between tests.
 
-use super::{Arg, Args, CommandError, Context, Flags, Group, Outcome, Spec, help};
+use super::{Arg, Args, CommandError, Context, Flags, Group, Outcome, Spec, error::c_string, help};
 
 pub(super) const SPECS: &[&Spec] = &[&SCRIPT, &FUNCTION];
 
@@ -170,7 +170,7 @@ fn function_list(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
                 named = true;
                 args.next().ok_or(CommandError::text("ERR library name argument was not given"))?;
             }
-            _ => return Err(CommandError::Echo([b"ERR Unknown argument ", word].concat())),
+            _ => return Err(CommandError::Echo([b"ERR Unknown argument ", c_string(word)].concat())),
         }
     }
     cx.reply.array(0);

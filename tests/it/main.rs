@@ -36,6 +36,8 @@ mod hostile;
 mod limits;
 // Concurrent clients on few keys: their histories are linearizable.
 mod linear;
+// Random sequences of requests against a real redis-server.
+mod random;
 // The house rules that a machine can check.
 mod tidy;
 // Random tests whose seed is known and can be given again.

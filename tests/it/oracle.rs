@@ -2,6 +2,7 @@
 //! Knows nothing of our server: what differs by intention stands in `tests/transcripts/differences.txt`.
 
 use std::process::Command;
+use std::sync::LazyLock;
 
 use crate::differences::Differences;
 use crate::play::Delivery;
@@ -16,6 +17,12 @@ fn judged_corpus() -> Vec<Transcript> {
     let mut corpus = transcript::corpus();
     corpus.retain(|transcript| transcript.since.as_deref().is_none_or(|since| numbers(since) <= numbers(&version)));
     corpus
+}
+
+/// Whether this version of redis-server has what came with version `since`.
+pub(crate) fn knows(since: &str) -> bool {
+    static VERSION: LazyLock<Vec<u32>> = LazyLock::new(|| numbers(&version()));
+    numbers(since) <= *VERSION
 }
 
 fn version() -> String {

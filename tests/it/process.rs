@@ -76,6 +76,13 @@ impl Server {
         self.child.id()
     }
 
+    /// A connection of its own, for those who do not play transcripts.
+    pub(crate) fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).expect("the server accepts");
+        stream.set_nodelay(true).expect("a TCP stream takes this option");
+        stream
+    }
+
     /// A peer without any connection yet, which takes the server with it when it goes.
     pub(crate) fn into_peer(self) -> TcpPeer {
         TcpPeer { connections: BTreeMap::new(), server: self }
@@ -161,9 +168,7 @@ impl Peer for TcpPeer {
         if self.connections.contains_key(conn) {
             return;
         }
-        let stream = TcpStream::connect(self.server.address).expect("the server accepts");
-        stream.set_nodelay(true).expect("a TCP stream takes this option");
-        self.connections.insert(conn.to_owned(), Connection { stream, input: Vec::new() });
+        self.connections.insert(conn.to_owned(), Connection { stream: self.server.connect(), input: Vec::new() });
     }
 
     fn send(&mut self, conn: &str, bytes: &[u8]) {

@@ -22,10 +22,18 @@ const BITFIELD: Spec = Spec {
 };
 const _: () = assert!(BITFIELD.arity(false) == -2);
 
-/// Nothing but GETs reads only.
+/// Reading only, if every operation does nothing else. What is no operation counts as writing.
 fn bitfield_key_flags(argv: &Argv<'_>) -> KeyFlags {
-    let writes = |word: &[u8]| word.eq_ignore_ascii_case(b"SET") || word.eq_ignore_ascii_case(b"INCRBY");
-    if argv.iter().skip(2).any(writes) { KeyFlags::ACCESS_UPDATE } else { KeyFlags::READ }
+    let mut at = 2;
+    while let Some(word) = argv.get(at) {
+        let behind = argv.len() - at - 1;
+        at += match word.to_ascii_lowercase().as_slice() {
+            b"get" if behind >= 2 => 3,
+            b"overflow" if behind >= 1 => 2,
+            _ => return KeyFlags::ACCESS_UPDATE,
+        };
+    }
+    KeyFlags::READ
 }
 
 const BITFIELD_RO: Spec = Spec {
@@ -239,7 +247,18 @@ impl Field {
 
     /// A number to be written as it is. Redis reads it as one without a sign if the field is.
     fn literal(self, value: i64) -> i128 {
-        if self.signed { i128::from(value) } else { i128::from(value.cast_unsigned()) }
+        if !self.signed {
+            return i128::from(value.cast_unsigned());
+        }
+        // Redis subtracts the value from the greatest one in 64 bits. Where that overflows it takes the value for too large, not for too
+        // small, except in a field of all 64 bits. What it is taken for here has the same lowest bits.
+        let is_taken_for_large = self.bits < 64 && self.max().checked_sub(value).is_none();
+        i128::from(value) + (i128::from(is_taken_for_large) << 64)
+    }
+
+    /// The greatest number that a field with a sign can hold.
+    fn max(self) -> i64 {
+        i64::MAX >> (64 - self.bits)
     }
 
     /// What is written in place of `wanted`; `None` for nothing.

@@ -100,12 +100,7 @@ fn latency_graph(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
             cx.reply.verbatim(graph(&String::from_utf8_lossy(name), &event));
             Ok(())
         }
-        None => {
-            let mut text = b"ERR No samples available for event '".to_vec();
-            text.extend_from_slice(name);
-            text.push(b'\'');
-            Err(CommandError::Echo(text))
-        }
+        None => Err(CommandError::quoting("ERR No samples available for event '", name, "'")),
     }
 }
 

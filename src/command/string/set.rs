@@ -119,13 +119,13 @@ const SET: Spec = Spec {
 };
 const _: () = assert!(SET.arity(false) == -3);
 
-#[inline]
 /// With GET the old value is read.
 fn set_key_flags(argv: &Argv<'_>) -> KeyFlags {
     let gets = argv.iter().skip(3).any(|word| word.eq_ignore_ascii_case(b"GET"));
     if gets { KeyFlags::ACCESS_UPDATE } else { KeyFlags::OVERWRITE }
 }
 
+#[inline]
 fn set(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let key = args.key()?;
     let value = args.bytes()?;
