@@ -211,6 +211,8 @@ pub struct Clients {
     list: Mutex<BTreeMap<u64, Arc<Client>>>,
     monitors: Mutex<Vec<Arc<Client>>>,
     monitor_count: AtomicUsize,
+    /// Killed connections that have not been closed yet, and who killed them.
+    dying: Mutex<Vec<(u64, Arc<Client>)>>,
     /// `CLIENT PAUSE`: the end of the pause in Unix milliseconds, and in the lowest bit whether it holds back what only reads too.
     /// One word, so that a reader never sees half of a change.
     pause: AtomicU64,
@@ -239,16 +241,36 @@ impl Clients {
         client
     }
 
-    /// Forgets a connection.
+    /// Forgets a connection that has been closed, and tells those who wait for that.
     pub fn remove(&self, client: &Client) {
-        self.end_monitor(client);
-        self.list.lock().remove(&client.id);
+        self.forget(client);
+        let mut dying = self.dying.lock();
+        let (told, rest) = std::mem::take(&mut *dying).into_iter().partition(|(id, _)| *id == client.id);
+        *dying = rest;
+        let told: Vec<(u64, Arc<Client>)> = told;
+        for (_, killer) in told {
+            if !dying.iter().any(|(_, other)| other.id == killer.id) {
+                killer.unblock(Unblock::Timeout);
+            }
+        }
     }
 
-    /// Has a connection closed by its own task, and forgets it at once: who asks after this is told of it no more.
-    pub fn kill(&self, client: &Client) {
+    fn forget(&self, client: &Client) -> bool {
+        self.end_monitor(client);
+        self.list.lock().remove(&client.id).is_some()
+    }
+
+    /// Has a connection closed by its own task, and forgets it at once: who asks after this is told of it no more. The killer's wait,
+    /// if it begins one now, ends when all whom it killed have been closed. Whether the connection was still there.
+    pub fn kill(&self, client: &Client, killer: &Arc<Client>) -> bool {
+        let mut dying = self.dying.lock();
+        let there = self.forget(client);
+        if there {
+            dying.push((client.id, Arc::clone(killer)));
+        }
+        drop(dying);
         client.kill();
-        self.remove(client);
+        there
     }
 
     /// How many there are.

@@ -31,7 +31,7 @@ pub use table::{Command, table};
 
 use std::sync::atomic::Ordering;
 
-use crate::clients::{Client, Unblock};
+use crate::clients::Client;
 use crate::clock::UnixMillis;
 use crate::resp::{Argv, Protocol, Reply};
 use crate::session::Session;
@@ -120,7 +120,21 @@ impl Context<'_> {
     /// Puts the answer off: nothing is answered now, and `then` answers when the time has come or another client ends the wait.
     /// The connection runs nothing else until then.
     pub fn wait(&mut self, until: Option<UnixMillis>, then: Resume) {
-        self.wait = Some(Wait { until, then });
+        self.session.client.begin_wait();
+        self.wait = Some(Wait { until, then, carried: 0 });
+    }
+
+    /// Hands `carried` to what answers after the wait.
+    pub fn carry(&mut self, carried: usize) {
+        if let Some(wait) = &mut self.wait {
+            wait.carried = carried;
+        }
+    }
+
+    /// Answers now after all.
+    pub fn end_wait(&mut self) {
+        self.wait = None;
+        self.session.client.end_wait(true);
     }
 }
 
@@ -141,7 +155,9 @@ pub struct Wait {
     pub until: Option<UnixMillis>,
     /// What answers in the end.
     pub then: Resume,
+    /// What it is handed.
+    pub carried: usize,
 }
 
-/// Answers for a command that has waited. The second argument says how another client ended the wait, if one did.
-pub type Resume = fn(&mut Context<'_>, Option<Unblock>) -> Outcome;
+/// Answers for a command that has waited. It is handed what the command carried into the wait.
+pub type Resume = fn(&mut Context<'_>, usize) -> Outcome;

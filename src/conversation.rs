@@ -124,6 +124,9 @@ impl Conversation {
     pub fn feed(&mut self, input: &[u8], worker: &mut Worker, shared: &Shared, now: UnixMillis, out: &mut Vec<u8>) -> Fed {
         let mut consumed = 0;
         let then = loop {
+            if self.session.closing {
+                break Then::Close;
+            }
             if self.waiting.is_some() {
                 break Then::Wait(self.waiting.and_then(|wait| wait.until));
             }
@@ -169,7 +172,7 @@ impl Conversation {
         self.waiting = None;
         self.session.client.active.store(now.0, Ordering::Relaxed);
         let mut cx = context(&mut self.session, worker, shared, now, out);
-        command::resume(&mut cx, wait.then, unblock);
+        command::resume(&mut cx, wait, unblock);
         true
     }
 
@@ -255,7 +258,6 @@ impl Conversation {
             }
             if let Some(wait) = cx.wait.take() {
                 self.waiting = Some(wait);
-                cx.session.client.begin_wait();
                 stop = Some(Then::Wait(wait.until));
                 break;
             }

@@ -1,7 +1,7 @@
 //! Runs one request: the guards, in Redis's order, then the handler. Names no command.
 
 use super::error::c_string;
-use super::{Args, Command, CommandError, Context, Flags, Outcome, Resume};
+use super::{Args, Command, CommandError, Context, Flags, Outcome, Wait};
 use crate::clients::Unblock;
 use crate::clock::UnixMillis;
 use crate::resp::Argv;
@@ -44,9 +44,9 @@ pub fn dispatch(cx: &mut Context<'_>, request: &Request<'_>) -> bool {
 }
 
 /// Answers for a command that has waited.
-pub fn resume(cx: &mut Context<'_>, then: Resume, unblock: Option<Unblock>) {
+pub fn resume(cx: &mut Context<'_>, wait: Wait, unblock: Option<Unblock>) {
     let mark = cx.reply.mark();
-    let outcome = if unblock == Some(Unblock::Error) { Err(CommandError::Unblocked) } else { then(cx, unblock) };
+    let outcome = if unblock == Some(Unblock::Error) { Err(CommandError::Unblocked) } else { (wait.then)(cx, wait.carried) };
     finish(cx, outcome, mark);
 }
 

@@ -1,7 +1,6 @@
 //! WAIT, on a server that has no replicas.
 
 use super::super::{Arg, Args, CommandError, Context, Flags, Group, Outcome, Spec};
-use crate::clients::Unblock;
 use crate::number::parse_i64;
 
 pub(in super::super) const SPECS: &[&Spec] = &[&WAIT];
@@ -28,16 +27,13 @@ fn wait(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
         return Err(CommandError::text("ERR timeout is out of range"));
     }
     if replicas <= 0 {
-        return no_replicas(cx, None);
+        return no_replicas(cx, 0);
     }
     cx.wait((timeout > 0).then_some(until), no_replicas);
     Ok(())
 }
 
-fn no_replicas(cx: &mut Context<'_>, unblock: Option<Unblock>) -> Outcome {
-    if unblock == Some(Unblock::Error) {
-        return Err(CommandError::Unblocked);
-    }
+fn no_replicas(cx: &mut Context<'_>, _: usize) -> Outcome {
     cx.reply.int(0);
     Ok(())
 }

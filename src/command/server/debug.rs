@@ -79,7 +79,7 @@ fn sleep(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
         Ok(())
     };
     if millis == 0 {
-        return answer(cx, None);
+        return answer(cx, 0);
     }
     cx.wait(Some(cx.now().plus_millis(millis)), answer);
     Ok(())

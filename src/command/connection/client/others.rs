@@ -55,23 +55,42 @@ fn kill(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let by_address = args.len() == 1;
     let filter = if by_address { Filter::address(args.bytes()?) } else { Filter::parse(args)? };
     let own_id = cx.session.client.id;
-    let mut killed = 0;
+    // Redis has closed them by the time it answers, and clients rely on that. The wait begins first, so that no end is missed.
+    let answer = if by_address { killed_one } else { killed_many };
+    cx.wait(Some(cx.now().plus_millis(KILL_WAIT_MILLIS)), answer);
+    let (mut others, mut own) = (0, 0);
     for client in cx.shared.clients.all() {
-        if (filter.spares_self && client.id == own_id) || !filter.matches(&client, cx.now()) {
+        if !filter.matches(&client, cx.now()) {
             continue;
         }
-        killed += 1;
-        if client.id == own_id {
+        if client.id != own_id {
+            others += usize::from(cx.shared.clients.kill(&client, &cx.session.client));
+        } else if !filter.spares_self {
+            own = 1;
             close(cx);
-        } else {
-            cx.shared.clients.kill(&client);
         }
     }
-    match (by_address, killed) {
-        (true, 0) => return Err(CommandError::text("ERR No such client")),
-        (true, _) => cx.reply.ok(),
-        (false, killed) => cx.reply.len(killed),
+    if others > 0 {
+        cx.carry(others + own);
+        return Ok(());
     }
+    cx.end_wait();
+    answer(cx, own)
+}
+
+/// How long a killer waits at the most for those whom it killed to be closed. They need not wait for anything to do so.
+const KILL_WAIT_MILLIS: u64 = 1000;
+
+fn killed_one(cx: &mut Context<'_>, killed: usize) -> Outcome {
+    if killed == 0 {
+        return Err(CommandError::text("ERR No such client"));
+    }
+    cx.reply.ok();
+    Ok(())
+}
+
+fn killed_many(cx: &mut Context<'_>, killed: usize) -> Outcome {
+    cx.reply.len(killed);
     Ok(())
 }
 
