@@ -108,6 +108,9 @@ pub(crate) const BATCH_REQUESTS_MAX: usize = 32;
 /// Replies gathered before they are written although more input is at hand, in bytes. Bounds the output of a pipeline of large reads.
 pub(crate) const OUTPUT_BYTES_SOFT_MAX: usize = 256 * 1024;
 
+/// Largest `client-query-buffer-limit` that is honoured, in bytes: positions within a request have 32 bits, and one read may go beyond.
+pub(crate) const QUERY_BYTES_MAX: u64 = 3 * 1024 * 1024 * 1024;
+
 /// Each worker's read buffer, in bytes: larger than a batch is expected to be, so that a short read ends it.
 pub(crate) const READ_BUFFER_BYTES: usize = 64 * 1024;
 

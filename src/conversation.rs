@@ -17,7 +17,7 @@ use crate::session::{ReplyMode, Session};
 use crate::shared::Shared;
 use crate::slowlog::{self, SlowEntry};
 use crate::stats::WorkerStats;
-use crate::store::Moment;
+use crate::store::{LEN_MAX, Moment};
 
 /// What a worker thread lends to the conversation that it serves.
 #[derive(Debug)]
@@ -180,8 +180,9 @@ impl Conversation {
     fn parse(&mut self, input: &[u8], worker: &mut Worker, shared: &Shared) -> Result<usize, ProtocolError> {
         let settings = &shared.settings;
         let unauthenticated = !self.session.authenticated && settings.password_required();
-        let limits =
-            Limits { bulk_bytes_max: settings.bulk_bytes_max.load(Ordering::Relaxed), args_max: i32::MAX as u64, unauthenticated };
+        // What no entry could hold is refused whatever the parameter says.
+        let bulk_bytes_max = settings.bulk_bytes_max.load(Ordering::Relaxed).min(LEN_MAX as u64);
+        let limits = Limits { bulk_bytes_max, args_max: i32::MAX as u64, unauthenticated };
         // An AUTH in this very batch lifts the limits for what follows it.
         let most = if unauthenticated { 1 } else { BATCH_REQUESTS_MAX };
         let mut start = 0;

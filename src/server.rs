@@ -27,6 +27,8 @@ use crate::workers::Workers;
 
 /// Connections that may wait to be accepted: Redis's `tcp-backlog`.
 const BACKLOG: i32 = 511;
+/// Longest time between keep-alive probes that Linux takes, in seconds: its `MAX_TCP_KEEPIDLE`.
+const KEEPALIVE_SECONDS_MAX: u64 = 32_767;
 /// How often the sweeper looks for keys that have expired, and housekeeping for idle connections.
 const TICK: Duration = Duration::from_millis(100);
 /// How long the sweeper may hold up one thread at a time.
@@ -220,7 +222,7 @@ async fn accept_failed(shared: &Shared, error: &io::Error) {
 fn admit_tcp(stream: TcpStream, addr: SocketAddr, shared: &Arc<Shared>, workers: &Workers) -> io::Result<()> {
     let laddr = stream.local_addr()?.to_string();
     stream.set_nodelay(true)?;
-    let seconds = shared.settings.keepalive_seconds.load(Ordering::Relaxed);
+    let seconds = shared.settings.keepalive_seconds.load(Ordering::Relaxed).min(KEEPALIVE_SECONDS_MAX);
     if seconds > 0 {
         let interval = Duration::from_secs((seconds / 3).max(1));
         let keepalive = TcpKeepalive::new().with_time(Duration::from_secs(seconds)).with_interval(interval).with_retries(3);

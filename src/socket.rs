@@ -15,7 +15,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, Sleep, sleep};
 
 use crate::clock::UnixMillis;
-use crate::config::OUTPUT_BYTES_SOFT_MAX;
+use crate::config::{OUTPUT_BYTES_SOFT_MAX, QUERY_BYTES_MAX};
 use crate::conversation::{Conversation, Fed, Then, Worker};
 use crate::shared::Shared;
 use crate::workers::{Lent, Lents};
@@ -201,7 +201,8 @@ impl<S: Stream> Connection<S> {
         if self.input.is_empty() {
             self.input = Vec::new();
         }
-        if self.input.len() as u64 > self.listed.shared.settings.query_bytes_max.load(Ordering::Relaxed) {
+        let query_bytes_max = self.listed.shared.settings.query_bytes_max.load(Ordering::Relaxed);
+        if self.input.len() as u64 > query_bytes_max.min(QUERY_BYTES_MAX) {
             then = Then::Close;
         }
         self.poll_write_lent(cx, worker, output)?;

@@ -8,7 +8,9 @@ use super::{Effect, Kind, PARAMETERS, Parameter};
 fn meaning(name: &str) -> &'static str {
     match name {
         "bind" => "Addresses listened on: `--bind`.",
-        "client-query-buffer-limit" => "Bytes of one request that has not arrived in full; a client that sends more is cut off.",
+        "client-query-buffer-limit" => {
+            "Bytes of one request that has not arrived in full, at most 3gb; a client that sends more is cut off."
+        }
         "databases" => "How many databases there are: `--databases`.",
         "enable-debug-command" => "From where `DEBUG` is taken: `--enable-debug-command`.",
         "io-threads" => "Worker threads, one a core unless told otherwise: `--threads`.",
@@ -19,7 +21,9 @@ fn meaning(name: &str) -> &'static str {
             "Whether `OBJECT FREQ` (a policy that ends in `-lfu`) or `OBJECT IDLETIME` (any other) is kept. Nothing is evicted."
         }
         "port" => "The TCP port listened on: `--port`.",
-        "proto-max-bulk-len" => "Bytes of the longest argument, and of the longest string that a command may make.",
+        "proto-max-bulk-len" => {
+            "Bytes of the longest argument, and of the longest string that a command may make; from 1gb on, one byte less than that."
+        }
         "requirepass" => "The password that connections made from then on must give; empty requires none: `--requirepass`.",
         "slowlog-log-slower-than" => {
             "Microseconds from which on a command is kept in the slow log; negative keeps none. \

@@ -259,6 +259,26 @@ fn check_over_tcp(server: &Server, bytes: &[u8], segment: usize) -> Result<(), T
 }
 
 #[test]
+fn a_bulk_string_that_no_entry_can_hold_is_refused_by_its_length() {
+    let mut stage = Stage::new();
+    let mut heard = Vec::new();
+    let request = b"CONFIG SET proto-max-bulk-len 8gb\r\n*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1073741824\r\n";
+    let now = stage.now();
+    let fed = stage.conversation.feed(request, &mut stage.worker, &stage.shared, now, &mut heard);
+    assert_eq!(String::from_utf8_lossy(&heard), "+OK\r\n-ERR Protocol error: invalid bulk length\r\n");
+    assert_eq!(fed.then, Then::Close);
+}
+
+#[test]
+fn errors_with_codes_that_clients_make_up_are_bounded() {
+    let mut stage = Stage::new();
+    for number in 0..1000 {
+        stage.say(std::iter::once(format!("DEBUG ERROR CODE{number}\r\n").as_bytes()));
+    }
+    assert_eq!(stage.shared.stats.errors().len(), 128);
+}
+
+#[test]
 fn no_bytes_disturb_a_server() {
     let server = Server::start().expect("a server starts");
     seeded::check(200, (stream(), 1..5000_usize), |(bytes, segment)| check_over_tcp(&server, &bytes, segment));

@@ -204,6 +204,18 @@ fn one_client_too_many_is_told_so_and_none_once_another_leaves() {
     });
 }
 
+#[test]
+fn no_parameter_of_sockets_keeps_clients_out() {
+    let server = Embedded::start().expect("a server starts");
+    let mut first = connect(server.addr());
+    for (name, value) in
+        [("tcp-keepalive", "2147483647"), ("timeout", "2147483647"), ("tcp-keepalive", "0"), ("tcp-keepalive", "1")]
+    {
+        check(&mut first, &format!("CONFIG SET {name} {value}\r\n"), "+OK\r\n");
+        check(&mut connect(server.addr()), "PING\r\n", "+PONG\r\n");
+    }
+}
+
 /// Stops a server that has something to do, and says how long that took.
 fn time_to_stop(server: Embedded) -> Duration {
     let begun = Instant::now();
