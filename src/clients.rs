@@ -255,6 +255,11 @@ impl Clients {
         }
     }
 
+    /// The killer waits no longer: an end that comes late must not end another wait of it.
+    pub fn stop_waiting_for_killed(&self, killer: &Client) {
+        self.dying.lock().retain(|(_, waiting)| waiting.id != killer.id);
+    }
+
     fn forget(&self, client: &Client) -> bool {
         self.end_monitor(client);
         self.list.lock().remove(&client.id).is_some()

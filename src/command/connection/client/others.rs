@@ -82,6 +82,7 @@ fn kill(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
 const KILL_WAIT_MILLIS: u64 = 1000;
 
 fn killed_one(cx: &mut Context<'_>, killed: usize) -> Outcome {
+    cx.shared.clients.stop_waiting_for_killed(&cx.session.client);
     if killed == 0 {
         return Err(CommandError::text("ERR No such client"));
     }
@@ -90,6 +91,7 @@ fn killed_one(cx: &mut Context<'_>, killed: usize) -> Outcome {
 }
 
 fn killed_many(cx: &mut Context<'_>, killed: usize) -> Outcome {
+    cx.shared.clients.stop_waiting_for_killed(&cx.session.client);
     cx.reply.len(killed);
     Ok(())
 }
