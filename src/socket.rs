@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, Interest, Ready};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, Sleep, sleep};
@@ -18,7 +19,7 @@ use crate::clock::UnixMillis;
 use crate::config::{OUTPUT_BYTES_SOFT_MAX, QUERY_BYTES_MAX};
 use crate::conversation::{Conversation, Fed, Then, Worker};
 use crate::shared::Shared;
-use crate::workers::{Lent, Lents};
+use crate::workers::Lent;
 
 /// Output kept room for between batches, in bytes.
 const OUTPUT_BYTES_KEPT: usize = 1024 * 1024;
@@ -79,7 +80,7 @@ pub(crate) struct Connection<S> {
     // Comes first to be closed first: who is no longer listed holds no descriptor.
     stream: S,
     listed: Listed,
-    lents: Arc<Lents>,
+    lent: Arc<Mutex<Lent>>,
     /// Part of a request, or requests that wait for their turn.
     input: Vec<u8>,
     /// Replies that the peer has not taken, behind those that it has.
@@ -92,8 +93,8 @@ pub(crate) struct Connection<S> {
 }
 
 impl<S: Stream> Connection<S> {
-    pub(crate) fn new(stream: S, listed: Listed, lents: Arc<Lents>) -> Self {
-        Self { stream, listed, lents, input: Vec::new(), output: Vec::new(), taken: 0, turn_bytes: 0, grace: None }
+    pub(crate) fn new(stream: S, listed: Listed, lent: Arc<Mutex<Lent>>) -> Self {
+        Self { stream, listed, lent, input: Vec::new(), output: Vec::new(), taken: 0, turn_bytes: 0, grace: None }
     }
 
     /// Serves the connection until one side ends it.
@@ -127,8 +128,8 @@ impl<S: Stream> Connection<S> {
             return Poll::Ready(Ok(Then::Close));
         }
         if self.input.is_empty() {
-            let lents = Arc::clone(&self.lents);
-            let mut lent = lents.mine();
+            let lent = Arc::clone(&self.lent);
+            let mut lent = lent.lock();
             let Lent { worker, input, output } = &mut *lent;
             // Emptied here and not only after use: a panic may have kept the last one from doing so.
             input.clear();
@@ -183,7 +184,7 @@ impl<S: Stream> Connection<S> {
         self.input.reserve(due.clamp(READ_BYTES_MIN, self.input.len().max(READ_BYTES_MAX)));
         let read = ready!(pin!(self.stream.read_buf(&mut self.input)).poll(cx))?;
         self.turn_bytes += read;
-        let lent = self.lents.mine();
+        let lent = self.lent.lock();
         lent.worker.stats.reads.add(1);
         lent.worker.stats.input_bytes.add(read as u64);
         Poll::Ready(Ok(read))
@@ -191,8 +192,8 @@ impl<S: Stream> Connection<S> {
 
     /// Runs what is held here.
     fn poll_feed_own(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Then>> {
-        let lents = Arc::clone(&self.lents);
-        let mut lent = lents.mine();
+        let lent = Arc::clone(&self.lent);
+        let mut lent = lent.lock();
         let Lent { worker, output, .. } = &mut *lent;
         output.clear();
         let Fed { consumed, mut then } =
@@ -259,7 +260,7 @@ impl<S: Stream> Connection<S> {
         };
         let taken = self.taken - before;
         self.turn_bytes += taken;
-        self.lents.mine().worker.stats.output_bytes.add(taken as u64);
+        self.lent.lock().worker.stats.output_bytes.add(taken as u64);
         if outcome.is_ready() {
             self.output = Vec::new();
             self.taken = 0;
@@ -302,8 +303,8 @@ impl<S: Stream> Connection<S> {
 
     /// Has the conversation look whether its wait is over, and answer if it is.
     fn wake(&mut self) -> bool {
-        let lents = Arc::clone(&self.lents);
-        let worker = &mut lents.mine().worker;
+        let lent = Arc::clone(&self.lent);
+        let worker = &mut lent.lock().worker;
         self.listed.conversation.wake(worker, &self.listed.shared, self.listed.shared.clock.now(), &mut self.output)
     }
 }
@@ -384,13 +385,13 @@ mod tests {
     /// A server without sockets, all of whose connections are served by one thread.
     struct Stage {
         shared: Arc<Shared>,
-        lents: Arc<Lents>,
+        lent: Arc<Mutex<Lent>>,
     }
 
     impl Stage {
         fn new() -> Self {
             let shared = Arc::new(Shared::new(Config::default()).expect("a configuration without parameters"));
-            Self { lents: Arc::new(Lents::new(1, &shared)), shared }
+            Self { lent: Arc::new(Mutex::new(Lent::new(&shared))), shared }
         }
 
         /// A connection to a peer, and what the peer hears.
@@ -399,7 +400,7 @@ mod tests {
             let listed = Listed { conversation, shared: Arc::clone(&self.shared) };
             let heard = Arc::default();
             let peer = Peer { says: says.iter().copied().collect(), repeats: false, taking, heard: Arc::clone(&heard) };
-            (Connection::new(peer, listed, Arc::clone(&self.lents)), heard)
+            (Connection::new(peer, listed, Arc::clone(&self.lent)), heard)
         }
     }
 

@@ -1,17 +1,19 @@
-//! The worker threads: a runtime of their own, and buffers that each thread lends to the connection it is serving.
+//! The worker threads: each with an event loop of its own, and buffers that it lends to the connection it is serving.
 //!
-//! It is tokio's multi-thread runtime: one thread at a time waits for events and so gathers those of all connections, and others help
-//! only when there is more to do than it can take.
+//! Connections are packed: a thread gets [`CONNECTIONS_PACKED`] before the next one gets its first. A thread that waits for many
+//! connections at once finds several of them ready each time, which is what makes unpipelined requests cheap; and a thread that has
+//! something to do need not be woken. Beyond that they are shared out evenly.
 
-use std::cell::Cell;
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
-use parking_lot::{Mutex, MutexGuard};
-use tokio::runtime::{Builder, Runtime};
+use parking_lot::Mutex;
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
 
 use crate::config::READ_BUFFER_BYTES;
 use crate::conversation::Worker;
@@ -19,11 +21,8 @@ use crate::shared::Shared;
 
 /// How long ending the threads may take; a thread busy for longer is left to itself.
 const END_WAIT: Duration = Duration::from_secs(1);
-
-thread_local! {
-    /// This thread's number among its runtime's workers.
-    static NUMBER: Cell<usize> = const { Cell::new(0) };
-}
+/// Connections that a thread serves before another is asked to help.
+const CONNECTIONS_PACKED: usize = 64;
 
 /// What one worker thread lends to its connections, one at a time. Never held across an await.
 #[derive(Debug)]
@@ -37,68 +36,93 @@ pub(crate) struct Lent {
 }
 
 impl Lent {
-    fn new(shared: &Shared) -> Self {
+    /// Buffers and counters of a thread.
+    pub(crate) fn new(shared: &Shared) -> Self {
         Self { worker: Worker::new(shared), input: Vec::with_capacity(READ_BUFFER_BYTES), output: Vec::new() }
     }
 }
 
-/// What each worker thread lends to its connections. A thread takes its own, so the locks are never contended.
-pub(crate) struct Lents(Box<[Mutex<Lent>]>);
+/// Threads that serve connections. Dropping them ends them, with whatever they still serve, without waiting for that.
+pub(crate) struct Workers {
+    threads: Vec<WorkerThread>,
+}
 
-impl Lents {
-    /// Buffers and counters for as many threads.
-    pub(crate) fn new(threads: usize, shared: &Shared) -> Self {
-        Self((0..threads).map(|_| Mutex::new(Lent::new(shared))).collect())
-    }
+struct WorkerThread {
+    handle: Handle,
+    /// Only this thread takes it, so the lock is never contended.
+    lent: Arc<Mutex<Lent>>,
+    /// How many connections it serves.
+    connections: Arc<AtomicUsize>,
+    /// Dropped, it ends the thread.
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
 
-    /// This thread's buffers and counters.
-    pub(crate) fn mine(&self) -> MutexGuard<'_, Lent> {
-        self.0[NUMBER.get() % self.0.len()].lock()
+/// A connection that counts for its thread until it ends, however it ends.
+struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    fn new(connections: &Arc<AtomicUsize>) -> Self {
+        connections.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(connections))
     }
 }
 
-/// Threads that serve connections.
-pub(crate) struct Workers {
-    /// Taken when they end.
-    runtime: Option<Runtime>,
-    lents: Arc<Lents>,
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Workers {
     /// Starts as many threads as the configuration says.
     pub(crate) fn start(shared: &Shared) -> io::Result<Self> {
-        let threads = shared.config.threads.max(1);
-        let next = AtomicUsize::new(0);
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(threads)
-            .thread_name("redlet-worker")
-            .on_thread_start(move || NUMBER.set(next.fetch_add(1, Ordering::Relaxed)))
-            .enable_io()
-            .enable_time()
-            .build()?;
-        Ok(Self { runtime: Some(runtime), lents: Arc::new(Lents::new(threads, shared)) })
+        let threads =
+            (0..shared.config.threads.max(1)).map(|number| WorkerThread::start(shared, number)).collect::<io::Result<_>>()?;
+        Ok(Self { threads })
     }
 
-    /// Runs what `serve` returns on them.
-    pub(crate) fn spawn<F: Future<Output = ()> + Send + 'static>(&self, serve: impl FnOnce(Arc<Lents>) -> F) {
-        if let Some(runtime) = &self.runtime {
-            runtime.spawn(serve(Arc::clone(&self.lents)));
-        }
+    /// Runs what `serve` returns on the thread that is to have the next connection.
+    pub(crate) fn spawn<F: Future<Output = ()> + Send + 'static>(&self, serve: impl FnOnce(Arc<Mutex<Lent>>) -> F) {
+        let load = |thread: &WorkerThread| thread.connections.load(Ordering::Relaxed);
+        let packed = self.threads.iter().find(|thread| load(thread) < CONNECTIONS_PACKED);
+        let Some(thread) = packed.or_else(|| self.threads.iter().min_by_key(|thread| load(thread))) else { return };
+        let counted = Counted::new(&thread.connections);
+        let serving = serve(Arc::clone(&thread.lent));
+        thread.handle.spawn(async move {
+            let _counted = counted;
+            serving.await;
+        });
     }
 
     /// Ends the threads, with whatever they still serve. Blocks until they have ended.
     pub(crate) fn end(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_timeout(END_WAIT);
+        for thread in &mut self.threads {
+            drop(thread.stop.take());
+        }
+        let begun = Instant::now();
+        for thread in self.threads.iter_mut().filter_map(|thread| thread.thread.take()) {
+            while !thread.is_finished() && begun.elapsed() < END_WAIT {
+                std::thread::sleep(Duration::from_micros(200));
+            }
+            if thread.is_finished() {
+                // A worker that panicked has told so on standard error already.
+                let _panicked = thread.join();
+            }
         }
     }
 }
 
-impl Drop for Workers {
-    fn drop(&mut self) {
-        // Whoever drops a server that is still running may be within a runtime, where blocking is not allowed.
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
+impl WorkerThread {
+    fn start(shared: &Shared, number: usize) -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
+        let handle = runtime.handle().clone();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let thread = std::thread::Builder::new().name(format!("redlet-{number}")).spawn(move || {
+            // The sender is never used, only dropped.
+            let _dropped = runtime.block_on(stopped);
+        })?;
+        let lent = Arc::new(Mutex::new(Lent::new(shared)));
+        Ok(Self { handle, lent, connections: Arc::default(), stop: Some(stop), thread: Some(thread) })
     }
 }
