@@ -27,6 +27,10 @@ mod tcp;
 mod conversation;
 // The server inside a program: it starts, answers, and leaves nothing behind.
 mod embedded;
+// Requests made from the syntax in the command table.
+mod syntax;
+// The command table judged by itself: options, exclusions, arity.
+mod table;
 // The request parser: redis-protocol agrees with it, and segments make no difference.
 mod parser;
 // Bytes and arguments that nobody of good will sends.
