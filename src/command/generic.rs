@@ -59,7 +59,7 @@ fn remove(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
 const EXISTS: Spec = Spec {
     name: "exists",
     group: Group::Generic,
-    complexity: "O(N) where N is the number of keys.",
+    complexity: "O(N) where N is the number of keys to check.",
     summary: "Counts the keys that are there; one that is named twice counts twice.",
     flags: Flags::READONLY.and(Flags::FAST),
     tips: SUMMED,
@@ -77,7 +77,7 @@ const TOUCH: Spec = Spec {
     name: "touch",
     group: Group::Generic,
     since: "3.2.1",
-    complexity: "O(N) where N is the number of keys.",
+    complexity: "O(N) where N is the number of keys that will be touched.",
     summary: "Notes a use of keys and counts those that are there.",
     flags: Flags::READONLY.and(Flags::FAST),
     tips: SUMMED,

@@ -29,8 +29,10 @@ mod conversation;
 mod embedded;
 // Requests made from the syntax in the command table.
 mod syntax;
-// The command table judged by itself: options, exclusions, arity.
+// The command table judged by itself, and its requests by a real redis-server.
 mod table;
+// What COMMAND says of our commands, against a real redis-server.
+mod docs;
 // The request parser: redis-protocol agrees with it, and segments make no difference.
 mod parser;
 // Bytes and arguments that nobody of good will sends.

@@ -58,7 +58,12 @@ fn describe(cx: &mut Context<'_>, command: &Command) {
     for run in &command.key_specs {
         describe_keys(cx, run, spec.key_notes);
     }
-    cx.reply.set(command.subcommands.len());
+    // Redis says that there are none as a set, and lists them as an array.
+    if command.subcommands.is_empty() {
+        cx.reply.set(0);
+    } else {
+        cx.reply.array(command.subcommands.len());
+    }
     for subcommand in &command.subcommands {
         describe(cx, subcommand);
     }

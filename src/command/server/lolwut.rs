@@ -6,6 +6,7 @@ pub(super) const LOLWUT: Spec = Spec {
     name: "lolwut",
     group: Group::Server,
     since: "5.0.0",
+    complexity: "",
     summary: "Draws a picture and tells the version.",
     flags: Flags::READONLY.and(Flags::FAST),
     syntax: &[Arg::integer("version").with_token("VERSION").optional()],
