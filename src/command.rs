@@ -8,6 +8,8 @@ mod bitmap;
 mod cluster;
 mod connection;
 mod dispatch;
+#[cfg(test)]
+mod document;
 mod error;
 mod generic;
 mod help;
