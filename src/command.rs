@@ -16,6 +16,7 @@ mod help;
 mod keys;
 mod keyspace;
 mod keyword;
+mod positions;
 mod scripting;
 mod server;
 mod spec;
