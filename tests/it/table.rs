@@ -18,7 +18,7 @@ use crate::transcript::request;
 const FORM: &[&str] = &[
     "ERR syntax error",
     "ERR wrong number of arguments for '",
-    "ERR unknown subcommand",
+    "ERR unknown subcommand or wrong number of arguments for '",
     "ERR Syntax error in HELLO option '",
     "ERR Unsupported option ",
     "ERR Unknown argument ",
@@ -33,8 +33,6 @@ const FORM: &[&str] = &[
 /// Errors about a token that stands where a value is expected. With the token nothing is wrong but that it is no such value.
 const NO_SUCH_VALUE: &[&str] = &[
     "ERR value is not an integer or out of range",
-    "ERR value is out of range",
-    "ERR Invalid bitfield type",
     "ERR Invalid client ID",
     "ERR Protocol version is not an integer or out of range",
     "ERR count should be greater than or equal to -1",
@@ -82,7 +80,6 @@ const OPEN: &[(&str, &str)] = &[
     ("cluster", "cluster mode is off, whatever the arguments"),
     ("debug", "its subcommands are no part of the syntax"),
     ("lolwut", "Redis looks at nothing but VERSION and numbers behind it"),
-    ("quit", "arguments are ignored"),
 ];
 
 /// Commands that refuse a number of arguments that their arity allows, that number and why.
