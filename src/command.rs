@@ -8,12 +8,15 @@ mod bitmap;
 mod cluster;
 mod connection;
 mod dispatch;
+#[cfg(test)]
+mod document;
 mod error;
 mod generic;
 mod help;
 mod keys;
 mod keyspace;
 mod keyword;
+mod positions;
 mod scripting;
 mod server;
 mod spec;

@@ -33,6 +33,8 @@ mod clock;
 mod command;
 mod config;
 mod conversation;
+#[cfg(test)]
+mod document;
 mod embed;
 mod error;
 mod glob;

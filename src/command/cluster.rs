@@ -1,6 +1,6 @@
 //! Cluster mode, as a server without it answers. Clients ask to find out.
 
-use super::{Arg, Args, CommandError, Context, Deprecated, Flags, Group, Outcome, Spec};
+use super::{Arg, Args, CommandError, Context, Deprecated, Flags, Group, Outcome, Spec, help};
 
 pub(super) const SPECS: &[&Spec] = &[&CLUSTER, &READONLY, &READWRITE, &ASKING];
 
@@ -31,10 +31,9 @@ const CLUSTER: Spec = Spec {
     name: "cluster",
     group: Group::Cluster,
     since: "3.0.0",
-    complexity: "Depends on subcommand.",
     summary: "Holds the commands about cluster mode.",
     subcommands: SUBCOMMANDS,
-    ..Spec::BASE
+    ..Spec::CONTAINER
 };
 
 const UNSTABLE: &[&str] = &["nondeterministic_output"];
@@ -48,13 +47,7 @@ const SUBCOMMANDS: &[Spec] = &[
         syntax: &[Arg::block("start-slot_end-slot", &[Arg::integer("start-slot"), Arg::integer("end-slot")]).multiple()],
         ..CHANGE
     },
-    Spec {
-        name: "help",
-        since: "5.0.0",
-        summary: "Would list the subcommands.",
-        flags: Flags::LOADING.and(Flags::STALE),
-        ..REPORT
-    },
+    Spec { group: Group::Cluster, since: "5.0.0", summary: "Would list the subcommands.", run: refuse, ..help::HELP },
     Spec {
         name: "nodes",
         complexity: "O(N) where N is the total number of Cluster nodes",

@@ -1,6 +1,6 @@
 //! Runs one request: the guards, in Redis's order, then the handler. Names no command.
 
-use super::error::c_string;
+use super::error::{ECHO_BYTES_MAX, shown};
 use super::{Args, Command, CommandError, Context, Flags, Outcome, Wait};
 use crate::clients::Unblock;
 use crate::clock::UnixMillis;
@@ -142,9 +142,6 @@ fn guard(cx: &Context<'_>, command: &Command, argv: Argv<'_>) -> Outcome {
     Ok(())
 }
 
-/// Longest part of a request that an error repeats, in bytes.
-const ECHO_BYTES_MAX: usize = 128;
-
 fn unknown_command(argv: Argv<'_>) -> CommandError {
     let mut text = b"ERR unknown command '".to_vec();
     text.extend_from_slice(shown(argv.get(0).unwrap_or_default(), ECHO_BYTES_MAX));
@@ -168,10 +165,4 @@ fn unknown_subcommand(container: &Command, name: &[u8]) -> CommandError {
     text.extend_from_slice(shown(name, ECHO_BYTES_MAX));
     text.extend_from_slice(format!("'. Try {} HELP.", container.spec.name.to_ascii_uppercase()).as_bytes());
     CommandError::Echo(text)
-}
-
-/// What Redis shows of an argument that it prints as a C string of at most `len_max` bytes.
-fn shown(bytes: &[u8], len_max: usize) -> &[u8] {
-    let bytes = c_string(bytes);
-    &bytes[..bytes.len().min(len_max)]
 }

@@ -86,6 +86,15 @@ impl fmt::Display for CommandError {
     }
 }
 
+/// Longest part of a request that an error repeats, in bytes.
+pub(super) const ECHO_BYTES_MAX: usize = 128;
+
+/// What Redis shows of an argument that it prints as a C string of at most `len_max` bytes.
+pub(super) fn shown(bytes: &[u8], len_max: usize) -> &[u8] {
+    let bytes = c_string(bytes);
+    &bytes[..bytes.len().min(len_max)]
+}
+
 /// What Redis shows of an argument that it prints as a C string: up to the first NUL.
 pub(super) fn c_string(bytes: &[u8]) -> &[u8] {
     let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());

@@ -31,15 +31,10 @@ const _: () = assert!(DEL.arity(false) == -2);
 
 const UNLINK: Spec = Spec {
     name: "unlink",
-    group: Group::Generic,
     since: "4.0.0",
-    complexity: "O(N) where N is the number of keys.",
     summary: "Removes keys and counts those that were there, the same as DEL.",
     flags: Flags::WRITE.and(Flags::FAST),
-    tips: SUMMED,
-    syntax: &[Arg::key("key", KeyFlags::DELETE).multiple()],
-    run: remove,
-    ..Spec::BASE
+    ..DEL
 };
 const _: () = assert!(UNLINK.arity(false) == -2);
 
@@ -59,7 +54,7 @@ fn remove(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
 const EXISTS: Spec = Spec {
     name: "exists",
     group: Group::Generic,
-    complexity: "O(N) where N is the number of keys.",
+    complexity: "O(N) where N is the number of keys to check.",
     summary: "Counts the keys that are there; one that is named twice counts twice.",
     flags: Flags::READONLY.and(Flags::FAST),
     tips: SUMMED,
@@ -75,15 +70,11 @@ fn exists(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
 
 const TOUCH: Spec = Spec {
     name: "touch",
-    group: Group::Generic,
     since: "3.2.1",
-    complexity: "O(N) where N is the number of keys.",
+    complexity: "O(N) where N is the number of keys that will be touched.",
     summary: "Notes a use of keys and counts those that are there.",
-    flags: Flags::READONLY.and(Flags::FAST),
-    tips: SUMMED,
-    syntax: &[Arg::key("key", KeyFlags::LOOK).multiple()],
     run: touch,
-    ..Spec::BASE
+    ..EXISTS
 };
 const _: () = assert!(TOUCH.arity(false) == -2);
 

@@ -10,10 +10,9 @@ const SCRIPT: Spec = Spec {
     name: "script",
     group: Group::Scripting,
     since: "2.6.0",
-    complexity: "Depends on subcommand.",
     summary: "Holds the commands about scripts.",
     subcommands: &[SCRIPT_HELP, SCRIPT_EXISTS, SCRIPT_FLUSH, SCRIPT_KILL],
-    ..Spec::BASE
+    ..Spec::CONTAINER
 };
 const _: () = assert!(SCRIPT.arity(false) == -2);
 
@@ -48,10 +47,15 @@ const SCRIPT_FLUSH: Spec = Spec {
 const _: () = assert!(SCRIPT_FLUSH.arity(true) == -2);
 
 fn script_flush(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
+    flush(cx, args, "ERR SCRIPT FLUSH only support SYNC|ASYNC option")
+}
+
+/// Nothing is there to be forgotten, in either mode.
+fn flush(cx: &mut Context<'_>, args: &mut Args<'_>, unknown_mode: &'static str) -> Outcome {
     match args.keyword().as_deref() {
         None => {}
         Some(b"ASYNC" | b"SYNC") if args.is_empty() => {}
-        Some(_) => return Err(CommandError::text("ERR SCRIPT FLUSH only support SYNC|ASYNC option")),
+        Some(_) => return Err(CommandError::text(unknown_mode)),
     }
     cx.reply.ok();
     Ok(())
@@ -71,38 +75,25 @@ fn kill(_: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
     Err(CommandError::text("NOTBUSY No scripts in execution right now."))
 }
 
-const SCRIPT_HELP: Spec = Spec {
-    name: "help",
-    since: "5.0.0",
-    summary: "Lists the subcommands.",
-    flags: Flags::LOADING.and(Flags::STALE),
-    run: script_help,
-    ..OF_SCRIPT
-};
-const _: () = assert!(SCRIPT_HELP.arity(true) == 2);
+const SCRIPT_HELP: Spec =
+    Spec { group: Group::Scripting, since: "5.0.0", run: |cx, _| help::answer(cx, SCRIPT_HELP_LINES), ..help::HELP };
 
-fn script_help(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
-    help::answer(
-        cx,
-        &[
-            "EXISTS <sha1> [<sha1> ...]",
-            "    Tell of each digest whether there is a script with it.",
-            "FLUSH [ASYNC|SYNC]",
-            "    Forget all scripts.",
-            "KILL",
-            "    End the script that runs.",
-        ],
-    )
-}
+const SCRIPT_HELP_LINES: &[&str] = &[
+    "EXISTS <sha1> [<sha1> ...]",
+    "    Tell of each digest whether there is a script with it.",
+    "FLUSH [ASYNC|SYNC]",
+    "    Forget all scripts.",
+    "KILL",
+    "    End the script that runs.",
+];
 
 const FUNCTION: Spec = Spec {
     name: "function",
     group: Group::Scripting,
     since: "7.0.0",
-    complexity: "Depends on subcommand.",
     summary: "Holds the commands about functions.",
     subcommands: &[FUNCTION_DELETE, FUNCTION_FLUSH, FUNCTION_HELP, FUNCTION_KILL, FUNCTION_LIST, FUNCTION_STATS],
-    ..Spec::BASE
+    ..Spec::CONTAINER
 };
 const _: () = assert!(FUNCTION.arity(false) == -2);
 
@@ -137,14 +128,9 @@ const _: () = assert!(FUNCTION_FLUSH.arity(true) == -2);
 
 fn function_flush(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     if args.len() > 1 {
-        return Err(help::unknown_or_wrong(cx, args.argv().get(1).unwrap_or_default()));
+        return Err(help::unknown_or_wrong(cx, args));
     }
-    match args.keyword().as_deref() {
-        None | Some(b"ASYNC" | b"SYNC") => {}
-        Some(_) => return Err(CommandError::text("ERR FUNCTION FLUSH only supports SYNC|ASYNC option")),
-    }
-    cx.reply.ok();
-    Ok(())
+    flush(cx, args, "ERR FUNCTION FLUSH only supports SYNC|ASYNC option")
 }
 
 const FUNCTION_LIST: Spec = Spec {
@@ -205,29 +191,18 @@ fn function_stats(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
 const FUNCTION_KILL: Spec = Spec { since: "7.0.0", summary: "Would end the function that runs; none ever does.", ..SCRIPT_KILL };
 const _: () = assert!(FUNCTION_KILL.arity(true) == 2);
 
-const FUNCTION_HELP: Spec = Spec {
-    name: "help",
-    summary: "Lists the subcommands.",
-    flags: Flags::LOADING.and(Flags::STALE),
-    run: function_help,
-    ..OF_FUNCTION
-};
-const _: () = assert!(FUNCTION_HELP.arity(true) == 2);
+const FUNCTION_HELP: Spec =
+    Spec { group: Group::Scripting, since: "7.0.0", run: |cx, _| help::answer(cx, FUNCTION_HELP_LINES), ..help::HELP };
 
-fn function_help(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
-    help::answer(
-        cx,
-        &[
-            "DELETE <LIBRARY NAME>",
-            "    Remove a library.",
-            "LIST [LIBRARYNAME PATTERN] [WITHCODE]",
-            "    Tell the libraries.",
-            "STATS",
-            "    Tell which function runs, and how many there are.",
-            "KILL",
-            "    End the function that runs.",
-            "FLUSH [ASYNC|SYNC]",
-            "    Remove all libraries.",
-        ],
-    )
-}
+const FUNCTION_HELP_LINES: &[&str] = &[
+    "DELETE <LIBRARY NAME>",
+    "    Remove a library.",
+    "LIST [LIBRARYNAME PATTERN] [WITHCODE]",
+    "    Tell the libraries.",
+    "STATS",
+    "    Tell which function runs, and how many there are.",
+    "KILL",
+    "    End the function that runs.",
+    "FLUSH [ASYNC|SYNC]",
+    "    Remove all libraries.",
+];

@@ -45,6 +45,7 @@ pub type FindKeys = fn(argv: &super::Argv<'_>) -> Option<Vec<usize>>;
 
 /// Positions of the secrets in a request, whether or not the request is well-formed.
 pub type FindSecrets = fn(argv: &super::Argv<'_>) -> Vec<usize>;
+
 /// What a request does to its keys.
 pub type FindKeyFlags = fn(argv: &super::Argv<'_>) -> KeyFlags;
 
@@ -67,6 +68,9 @@ impl Spec {
         key_flags: None,
         key_notes: None,
     };
+
+    /// What a literal leaves out that holds subcommands.
+    pub const CONTAINER: Self = Self { complexity: "Depends on subcommand.", ..Self::BASE };
 
     /// The number of arguments with the name counted; negative for "at least". A subcommand counts its container's name too.
     pub const fn arity(&self, is_subcommand: bool) -> i32 {

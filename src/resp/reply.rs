@@ -99,8 +99,8 @@ impl<'a> Reply<'a> {
         self.header(b':', value);
     }
 
-    /// A number that names something, as an integer.
-    pub fn id(&mut self, value: u64) {
+    /// An integer that is never negative. Clients read 63 bits of it.
+    pub fn natural(&mut self, value: u64) {
         self.out.push(b':');
         push_u64(self.out, value);
         self.out.extend_from_slice(b"\r\n");

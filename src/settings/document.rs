@@ -93,15 +93,7 @@ fn document() -> String {
     out
 }
 
-/// With `REDLET_WRITE_DOCS` set it writes the file instead.
 #[test]
 fn the_file_says_what_the_table_says() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/parameters.md");
-    if std::env::var_os("REDLET_WRITE_DOCS").is_some() {
-        std::fs::write(path, document()).expect("the file can be written");
-    }
-    let written = std::fs::read_to_string(path).unwrap_or_default();
-    let differing = written.lines().zip(document().lines().map(str::to_owned)).find(|(written, made)| written != made);
-    assert_eq!(differing, None, "docs/parameters.md is out of date: run this test with REDLET_WRITE_DOCS=1");
-    assert_eq!(written, document());
+    crate::document::check("parameters.md", &document());
 }

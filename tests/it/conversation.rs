@@ -14,7 +14,7 @@ use crate::stage::check;
 use crate::transcript::corpus;
 
 /// A server whose connections are conversations.
-struct InProcess {
+pub(crate) struct InProcess {
     shared: Shared,
     worker: Worker,
     conns: BTreeMap<String, Conn>,
@@ -30,7 +30,7 @@ struct Conn {
 }
 
 impl InProcess {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let config = Config { enable_debug_command: DebugCommand::Yes, loglevel: LogLevel::Notice, ..Config::default() };
         let shared = Shared::new(config).expect("the parameters exist");
         let worker = Worker::new(&shared);

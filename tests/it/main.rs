@@ -27,6 +27,12 @@ mod tcp;
 mod conversation;
 // The server inside a program: it starts, answers, and leaves nothing behind.
 mod embedded;
+// Requests made from the syntax in the command table.
+mod syntax;
+// The command table judged by itself, and its requests by a real redis-server.
+mod table;
+// What COMMAND says of our commands, against a real redis-server.
+mod docs;
 // The request parser: redis-protocol agrees with it, and segments make no difference.
 mod parser;
 // Bytes and arguments that nobody of good will sends.

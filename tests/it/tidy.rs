@@ -10,6 +10,7 @@ use redlet::internals::table;
 const GRAPH: &[(&str, &[&str])] = &[
     ("clock", &[]),
     ("config", &[]),
+    ("document", &[]),
     ("error", &[]),
     ("number", &[]),
     ("glob", &[]),
@@ -23,13 +24,13 @@ const GRAPH: &[(&str, &[&str])] = &[
     ("store", &["clock", "number"]),
     ("clients", &["clock", "config"]),
     ("session", &["clients", "resp"]),
-    ("settings", &["config", "error", "glob", "log", "number", "secret"]),
+    ("settings", &["config", "document", "error", "glob", "log", "number", "secret"]),
     ("shared", &["clients", "clock", "config", "error", "latency", "log", "settings", "slowlog", "stats", "store"]),
     (
         "command",
         &[
-            "clients", "clock", "config", "glob", "latency", "log", "number", "process", "resp", "session", "settings", "shared",
-            "slowlog", "stats", "store",
+            "clients", "clock", "config", "document", "glob", "latency", "log", "number", "process", "resp", "session", "settings",
+            "shared", "slowlog", "stats", "store",
         ],
     ),
     ("monitor", &["clients", "command", "session", "shared"]),

@@ -1,6 +1,6 @@
 //! Counting and finding bits within a range of a string.
 
-use super::super::{Arg, Args, CommandError, Context, Flags, Group, KeyFlags, Outcome, Spec};
+use super::super::{Arg, Args, CommandError, Context, Flags, Group, KeyFlags, Outcome, Spec, positions};
 use crate::store::Found;
 
 pub(in super::super) const SPECS: &[&Spec] = &[&BITCOUNT, &BITPOS];
@@ -31,8 +31,7 @@ fn bitcount(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let count = cx.keys.read(key, |found| {
         let value = found.map(Found::value).unwrap_or_default();
         let bits = match range {
-            // Counted from the end, it is empty even where both ends lie before the first byte.
-            Some((start, end, _)) if start < 0 && end < 0 && start > end => None,
+            Some((start, end, _)) if positions::runs_backwards(start, end) => None,
             Some((start, end, unit)) => Bits::within(value, start, end, unit),
             None => Bits::all(value),
         };
@@ -127,17 +126,10 @@ impl Bits {
 
     /// The part of the range from `start` up to and including `end` that lies within `value`. Negative positions count from the end.
     fn within(value: &[u8], start: i64, end: i64, unit: Unit) -> Option<Self> {
-        let scale = if unit == Unit::Bit { 8 } else { 1 };
-        let len = i64::try_from(value.len() * scale).unwrap_or(i64::MAX);
-        // What lies before the first place is taken for the first place, be it the end of the range.
-        let place = |position: i64| if position < 0 { (position + len).max(0) } else { position };
-        let (start, end) = (place(start), place(end).min(len - 1));
-        if start > end {
-            return None;
-        }
-        let (start, end) = (usize::try_from(start).ok()?, usize::try_from(end).ok()? + 1);
-        let scale = 8 / scale;
-        Some(Self { start: start * scale, end: end * scale })
+        // A string is as many places long as it has bytes or bits.
+        let (places, bits) = if unit == Unit::Bit { (8, 1) } else { (1, 8) };
+        let range = positions::within(start, end, value.len() * places)?;
+        Some(Self { start: range.start * bits, end: range.end * bits })
     }
 
     /// Whole bytes of the range, with the bits outside of it replaced by `filler` in a copy of the outermost ones: the first byte,

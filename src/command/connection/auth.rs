@@ -157,7 +157,7 @@ fn introduce(cx: &mut Context<'_>) {
     reply.bulk("proto");
     reply.int(version);
     reply.bulk("id");
-    reply.id(cx.session.client.id);
+    reply.natural(cx.session.client.id);
     reply.bulk("mode");
     reply.bulk("standalone");
     reply.bulk("role");

@@ -12,7 +12,6 @@ pub(super) const CLIENT: Spec = Spec {
     name: "client",
     group: Group::Connection,
     since: "2.4.0",
-    complexity: "Depends on subcommand.",
     summary: "Asks about connections and steers them.",
     subcommands: &[
         name::GETNAME,
@@ -31,7 +30,7 @@ pub(super) const CLIENT: Spec = Spec {
         GETREDIR,
         HELP,
     ],
-    ..Spec::BASE
+    ..Spec::CONTAINER
 };
 const _: () = assert!(CLIENT.arity(false) == -2);
 
@@ -63,7 +62,7 @@ const ID: Spec = Spec {
 const _: () = assert!(ID.arity(true) == 2);
 
 fn id(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
-    cx.reply.id(cx.session.client.id);
+    cx.reply.natural(cx.session.client.id);
     Ok(())
 }
 
@@ -150,57 +149,43 @@ fn getredir(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
     Ok(())
 }
 
-const HELP: Spec = Spec {
-    name: "help",
-    group: Group::Connection,
-    since: "5.0.0",
-    summary: "Lists the subcommands.",
-    flags: Flags::LOADING.and(Flags::STALE),
-    run: help,
-    ..Spec::BASE
-};
-const _: () = assert!(HELP.arity(true) == 2);
+const HELP: Spec = Spec { group: Group::Connection, since: "5.0.0", run: |cx, _| help::answer(cx, HELP_LINES), ..help::HELP };
 
-fn help(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
-    help::answer(
-        cx,
-        &[
-            "GETNAME",
-            "    The name of this connection.",
-            "GETREDIR",
-            "    The connection that invalidations are sent to.",
-            "ID",
-            "    The number of this connection.",
-            "INFO",
-            "    All there is to say about this connection.",
-            "KILL <addr>",
-            "    Close the connection from this address.",
-            "KILL <option> <value> [<option> <value> [...]]",
-            "    Close the connections that match all of:",
-            "    * ADDR <ip:port>, LADDR <ip:port>: the peer's address, and its own. <path>:0 for a Unix socket.",
-            "    * ID <client-id>",
-            "    * MAXAGE <seconds>: at least that old.",
-            "    * SKIPME (YES|NO): whether to spare this connection. Default YES.",
-            "    * TYPE (NORMAL|MASTER|REPLICA|PUBSUB)",
-            "    * USER <username>",
-            "LIST [TYPE (NORMAL|MASTER|REPLICA|PUBSUB) | ID <client-id> [<client-id> ...]]",
-            "    All there is to say about connections.",
-            "NO-EVICT (ON|OFF)",
-            "    Spare this connection when connections take too much memory.",
-            "NO-TOUCH (ON|OFF)",
-            "    Have reads leave a key's time of last use alone.",
-            "PAUSE <milliseconds> [WRITE|ALL]",
-            "    Hold back commands of all connections: those that write, or all.",
-            "REPLY (ON|OFF|SKIP)",
-            "    Answer, do not answer, or do not answer the next request.",
-            "SETINFO (LIB-NAME|LIB-VER) <value>",
-            "    Tell the client library's name or version.",
-            "SETNAME <name>",
-            "    Name this connection.",
-            "UNBLOCK <client-id> [TIMEOUT|ERROR]",
-            "    End the wait of another connection, as if its time were up or with an error.",
-            "UNPAUSE",
-            "    End a pause.",
-        ],
-    )
-}
+const HELP_LINES: &[&str] = &[
+    "GETNAME",
+    "    The name of this connection.",
+    "GETREDIR",
+    "    The connection that invalidations are sent to.",
+    "ID",
+    "    The number of this connection.",
+    "INFO",
+    "    All there is to say about this connection.",
+    "KILL <addr>",
+    "    Close the connection from this address.",
+    "KILL <option> <value> [<option> <value> [...]]",
+    "    Close the connections that match all of:",
+    "    * ADDR <ip:port>, LADDR <ip:port>: the peer's address, and its own. <path>:0 for a Unix socket.",
+    "    * ID <client-id>",
+    "    * MAXAGE <seconds>: at least that old.",
+    "    * SKIPME (YES|NO): whether to spare this connection. Default YES.",
+    "    * TYPE (NORMAL|MASTER|REPLICA|PUBSUB)",
+    "    * USER <username>",
+    "LIST [TYPE (NORMAL|MASTER|REPLICA|PUBSUB) | ID <client-id> [<client-id> ...]]",
+    "    All there is to say about connections.",
+    "NO-EVICT (ON|OFF)",
+    "    Spare this connection when connections take too much memory.",
+    "NO-TOUCH (ON|OFF)",
+    "    Have reads leave a key's time of last use alone.",
+    "PAUSE <milliseconds> [WRITE|ALL]",
+    "    Hold back commands of all connections: those that write, or all.",
+    "REPLY (ON|OFF|SKIP)",
+    "    Answer, do not answer, or do not answer the next request.",
+    "SETINFO (LIB-NAME|LIB-VER) <value>",
+    "    Tell the client library's name or version.",
+    "SETNAME <name>",
+    "    Name this connection.",
+    "UNBLOCK <client-id> [TIMEOUT|ERROR]",
+    "    End the wait of another connection, as if its time were up or with an error.",
+    "UNPAUSE",
+    "    End a pause.",
+];

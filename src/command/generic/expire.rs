@@ -19,56 +19,40 @@ const EXPIRE: Spec = Spec {
     name: "expire",
     summary: "Has a key expire in so many seconds.",
     syntax: &[Arg::key("key", KeyFlags::UPDATE), Arg::integer("seconds"), CONDITION],
-    run: expire,
+    run: |cx, args| set(cx, args, Unit::Seconds, Since::Now),
     ..CHANGE
 };
 const _: () = assert!(EXPIRE.arity(false) == -3);
-
-fn expire(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
-    set(cx, args, "expire", Unit::Seconds, Since::Now)
-}
 
 const PEXPIRE: Spec = Spec {
     name: "pexpire",
     since: "2.6.0",
     summary: "Has a key expire in so many milliseconds.",
     syntax: &[Arg::key("key", KeyFlags::UPDATE), Arg::integer("milliseconds"), CONDITION],
-    run: pexpire,
+    run: |cx, args| set(cx, args, Unit::Millis, Since::Now),
     ..CHANGE
 };
 const _: () = assert!(PEXPIRE.arity(false) == -3);
-
-fn pexpire(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
-    set(cx, args, "pexpire", Unit::Millis, Since::Now)
-}
 
 const EXPIREAT: Spec = Spec {
     name: "expireat",
     since: "1.2.0",
     summary: "Has a key expire at a Unix time in seconds.",
     syntax: &[Arg::key("key", KeyFlags::UPDATE), Arg::unix_time("unix-time-seconds"), CONDITION],
-    run: expireat,
+    run: |cx, args| set(cx, args, Unit::Seconds, Since::Epoch),
     ..CHANGE
 };
 const _: () = assert!(EXPIREAT.arity(false) == -3);
-
-fn expireat(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
-    set(cx, args, "expireat", Unit::Seconds, Since::Epoch)
-}
 
 const PEXPIREAT: Spec = Spec {
     name: "pexpireat",
     since: "2.6.0",
     summary: "Has a key expire at a Unix time in milliseconds.",
     syntax: &[Arg::key("key", KeyFlags::UPDATE), Arg::unix_time("unix-time-milliseconds"), CONDITION],
-    run: pexpireat,
+    run: |cx, args| set(cx, args, Unit::Millis, Since::Epoch),
     ..CHANGE
 };
 const _: () = assert!(PEXPIREAT.arity(false) == -3);
-
-fn pexpireat(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
-    set(cx, args, "pexpireat", Unit::Millis, Since::Epoch)
-}
 
 /// What a number of time counts.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -124,7 +108,7 @@ impl Conditions {
     }
 }
 
-fn set(cx: &mut Context<'_>, args: &mut Args<'_>, name: &'static str, unit: Unit, since: Since) -> Outcome {
+fn set(cx: &mut Context<'_>, args: &mut Args<'_>, unit: Unit, since: Since) -> Outcome {
     let key = args.key()?;
     let time = args.bytes()?;
     let conditions = Conditions::parse(args)?;
@@ -132,7 +116,7 @@ fn set(cx: &mut Context<'_>, args: &mut Args<'_>, name: &'static str, unit: Unit
     let now = cx.now();
     let base = if since == Since::Now { millis(now) } else { 0 };
     let scaled = if unit == Unit::Seconds { time.checked_mul(1000) } else { Some(time) };
-    let deadline = scaled.and_then(|time| time.checked_add(base)).ok_or(CommandError::InvalidExpire(name))?;
+    let deadline = scaled.and_then(|time| time.checked_add(base)).ok_or(CommandError::InvalidExpire(cx.command.full_name))?;
     let done = cx.keys.write(key, |slot| {
         let Some(old) = slot.get().map(Found::deadline) else { return false };
         if !conditions.allow(old, deadline) {
@@ -164,50 +148,34 @@ const TTL: Spec = Spec {
     name: "ttl",
     summary: "Answers with the seconds until a key expires; -1 when it never does, -2 when there is no key.",
     tips: &["nondeterministic_output"],
-    run: ttl,
+    run: |cx, args| tell(cx, args, Unit::Seconds, Since::Now),
     ..ASK
 };
-
-fn ttl(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
-    tell(cx, args, Unit::Seconds, Since::Now)
-}
 
 const PTTL: Spec = Spec {
     name: "pttl",
     since: "2.6.0",
     summary: "Answers with the milliseconds until a key expires; -1 when it never does, -2 when there is no key.",
     tips: &["nondeterministic_output"],
-    run: pttl,
+    run: |cx, args| tell(cx, args, Unit::Millis, Since::Now),
     ..ASK
 };
-
-fn pttl(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
-    tell(cx, args, Unit::Millis, Since::Now)
-}
 
 const EXPIRETIME: Spec = Spec {
     name: "expiretime",
     since: "7.0.0",
     summary: "Answers with the Unix time in seconds at which a key expires; -1 when it never does, -2 when there is no key.",
-    run: expiretime,
+    run: |cx, args| tell(cx, args, Unit::Seconds, Since::Epoch),
     ..ASK
 };
-
-fn expiretime(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
-    tell(cx, args, Unit::Seconds, Since::Epoch)
-}
 
 const PEXPIRETIME: Spec = Spec {
     name: "pexpiretime",
     since: "7.0.0",
     summary: "Answers with the Unix time in milliseconds at which a key expires; -1 when it never does, -2 when there is no key.",
-    run: pexpiretime,
+    run: |cx, args| tell(cx, args, Unit::Millis, Since::Epoch),
     ..ASK
 };
-
-fn pexpiretime(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
-    tell(cx, args, Unit::Millis, Since::Epoch)
-}
 
 fn tell(cx: &mut Context<'_>, args: &mut Args<'_>, unit: Unit, since: Since) -> Outcome {
     const NO_KEY: i64 = -2;

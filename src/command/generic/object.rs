@@ -11,10 +11,9 @@ const OBJECT: Spec = Spec {
     name: "object",
     group: Group::Generic,
     since: "2.2.3",
-    complexity: "Depends on subcommand.",
     summary: "Tells how values are kept and how much they are used.",
     subcommands: &[HELP, FREQ, ENCODING, IDLETIME, REFCOUNT],
-    ..Spec::BASE
+    ..Spec::CONTAINER
 };
 const _: () = assert!(OBJECT.arity(false) == -2);
 
@@ -29,34 +28,20 @@ const ABOUT_KEY: Spec = Spec {
 };
 const _: () = assert!(ABOUT_KEY.arity(true) == 3);
 
-const HELP: Spec = Spec {
-    name: "help",
-    group: Group::Generic,
-    since: "6.2.0",
-    summary: "Lists the subcommands.",
-    flags: Flags::LOADING.and(Flags::STALE),
-    run: help,
-    ..Spec::BASE
-};
-const _: () = assert!(HELP.arity(true) == 2);
+const HELP: Spec = Spec { group: Group::Generic, since: "6.2.0", run: |cx, _| help::answer(cx, HELP_LINES), ..help::HELP };
 
-fn help(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
-    help::answer(
-        cx,
-        &[
-            "ENCODING <key>",
-            "    Name the form in which the value is kept: int, embstr or raw.",
-            "FREQ <key>",
-            "    Tell how much the key is used, 0 to 255 on a logarithmic scale that falls",
-            "    with time. Needs an LFU maxmemory-policy.",
-            "IDLETIME <key>",
-            "    Tell the seconds since the key was last used. Needs a maxmemory-policy that",
-            "    is not LFU.",
-            "REFCOUNT <key>",
-            "    Tell how many references to the value there are.",
-        ],
-    )
-}
+const HELP_LINES: &[&str] = &[
+    "ENCODING <key>",
+    "    Name the form in which the value is kept: int, embstr or raw.",
+    "FREQ <key>",
+    "    Tell how much the key is used, 0 to 255 on a logarithmic scale that falls",
+    "    with time. Needs an LFU maxmemory-policy.",
+    "IDLETIME <key>",
+    "    Tell the seconds since the key was last used. Needs a maxmemory-policy that",
+    "    is not LFU.",
+    "REFCOUNT <key>",
+    "    Tell how many references to the value there are.",
+];
 
 const FREQ: Spec = Spec {
     name: "freq",

@@ -58,7 +58,12 @@ fn describe(cx: &mut Context<'_>, command: &Command) {
     for run in &command.key_specs {
         describe_keys(cx, run, spec.key_notes);
     }
-    cx.reply.set(command.subcommands.len());
+    // Redis says that there are none as a set, and lists them as an array.
+    if command.subcommands.is_empty() {
+        cx.reply.set(0);
+    } else {
+        cx.reply.array(command.subcommands.len());
+    }
     for subcommand in &command.subcommands {
         describe(cx, subcommand);
     }
@@ -142,12 +147,9 @@ fn command_info(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
 const COMMAND_DOCS: Spec = Spec {
     name: "docs",
     since: "7.0.0",
-    complexity: "O(N) where N is the number of commands to look up",
     summary: "Documents the commands named, or all: what they do and their arguments.",
-    tips: &["nondeterministic_output_order"],
-    syntax: &[Arg::string("command-name").optional().multiple()],
     run: command_docs,
-    ..SUBCOMMAND
+    ..COMMAND_INFO
 };
 const _: () = assert!(COMMAND_DOCS.arity(true) == -2);
 
@@ -226,11 +228,9 @@ fn command_getkeys(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
 const COMMAND_GETKEYSANDFLAGS: Spec = Spec {
     name: "getkeysandflags",
     since: "7.0.0",
-    complexity: "O(N) where N is the number of arguments to the command",
     summary: "Finds the keys in a request, and what would be done to each.",
-    syntax: &[Arg::string("command"), Arg::string("arg").multiple()],
     run: command_getkeysandflags,
-    ..SUBCOMMAND
+    ..COMMAND_GETKEYS
 };
 const _: () = assert!(COMMAND_GETKEYSANDFLAGS.arity(true) == -4);
 
@@ -262,28 +262,27 @@ fn keys_of(request: &Argv<'_>) -> Result<Vec<(usize, KeyFlags)>, CommandError> {
     keys::find(command.spec, &command.key_specs, request).ok_or(CommandError::text("ERR Invalid arguments specified for command"))
 }
 
-const COMMAND_HELP: Spec =
-    Spec { name: "help", since: "5.0.0", summary: "Lists the subcommands.", run: command_help, ..SUBCOMMAND };
-const _: () = assert!(COMMAND_HELP.arity(true) == 2);
+const COMMAND_HELP: Spec = Spec {
+    group: Group::Server,
+    since: "5.0.0",
+    flags: SUBCOMMAND.flags,
+    run: |cx, _| help::answer(cx, COMMAND_HELP_LINES),
+    ..help::HELP
+};
 
-fn command_help(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
-    help::answer(
-        cx,
-        &[
-            "(no subcommand)",
-            "    Describe all commands.",
-            "COUNT",
-            "    Count the commands.",
-            "LIST",
-            "    Name the commands, all or those that a filter lets through.",
-            "INFO [<command-name> ...]",
-            "    Describe the commands named, or all.",
-            "DOCS [<command-name> ...]",
-            "    Document the commands named, or all.",
-            "GETKEYS <full-command>",
-            "    Find the keys in a request.",
-            "GETKEYSANDFLAGS <full-command>",
-            "    Find the keys in a request, and what would be done to each.",
-        ],
-    )
-}
+const COMMAND_HELP_LINES: &[&str] = &[
+    "(no subcommand)",
+    "    Describe all commands.",
+    "COUNT",
+    "    Count the commands.",
+    "LIST",
+    "    Name the commands, all or those that a filter lets through.",
+    "INFO [<command-name> ...]",
+    "    Describe the commands named, or all.",
+    "DOCS [<command-name> ...]",
+    "    Document the commands named, or all.",
+    "GETKEYS <full-command>",
+    "    Find the keys in a request.",
+    "GETKEYSANDFLAGS <full-command>",
+    "    Find the keys in a request, and what would be done to each.",
+];

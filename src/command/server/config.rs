@@ -9,10 +9,9 @@ pub(super) const CONFIG: Spec = Spec {
     name: "config",
     group: Group::Server,
     since: "2.0.0",
-    complexity: "Depends on subcommand.",
     summary: "Holds the commands about the server's parameters.",
     subcommands: &[CONFIG_RESETSTAT, CONFIG_REWRITE, CONFIG_HELP, CONFIG_GET, CONFIG_SET],
-    ..Spec::BASE
+    ..Spec::CONTAINER
 };
 const _: () = assert!(CONFIG.arity(false) == -2);
 
@@ -129,28 +128,16 @@ fn config_rewrite(_: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
     Err(CommandError::text("ERR The server is running without a config file"))
 }
 
-const CONFIG_HELP: Spec = Spec {
-    name: "help",
-    since: "5.0.0",
-    summary: "Lists the subcommands.",
-    flags: Flags::LOADING.and(Flags::STALE),
-    run: config_help,
-    ..SUBCOMMAND
-};
-const _: () = assert!(CONFIG_HELP.arity(true) == 2);
+const CONFIG_HELP: Spec =
+    Spec { group: Group::Server, since: "5.0.0", run: |cx, _| help::answer(cx, CONFIG_HELP_LINES), ..help::HELP };
 
-fn config_help(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
-    help::answer(
-        cx,
-        &[
-            "GET <pattern>",
-            "    Tell the values of the parameters whose names match <pattern>.",
-            "SET <directive> <value>",
-            "    Set the parameter <directive> to <value>.",
-            "RESETSTAT",
-            "    Let the counters of INFO begin anew.",
-            "REWRITE",
-            "    Refused: there is no file to write to.",
-        ],
-    )
-}
+const CONFIG_HELP_LINES: &[&str] = &[
+    "GET <pattern>",
+    "    Tell the values of the parameters whose names match <pattern>.",
+    "SET <directive> <value>",
+    "    Set the parameter <directive> to <value>.",
+    "RESETSTAT",
+    "    Let the counters of INFO begin anew.",
+    "REWRITE",
+    "    Refused: there is no file to write to.",
+];

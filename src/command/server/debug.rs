@@ -14,12 +14,11 @@ use crate::store::{Encoding, Found};
 pub(super) const DEBUG: Spec = Spec {
     name: "debug",
     group: Group::Server,
-    complexity: "Depends on subcommand.",
     summary: "Holds commands for those who test clients and servers.",
     flags: Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::LOADING).and(Flags::STALE).and(Flags::INTERNAL),
     syntax: &[Arg::string("subcommand"), Arg::string("argument").optional().multiple()],
     run: debug,
-    ..Spec::BASE
+    ..Spec::CONTAINER
 };
 const _: () = assert!(DEBUG.arity(false) == -2);
 
@@ -30,8 +29,7 @@ fn debug(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
              connection, otherwise you need to set this option in the configuration file, and then restart the server.",
         ));
     }
-    let name = args.bytes()?;
-    let word = name.to_ascii_uppercase();
+    let word = args.bytes()?.to_ascii_uppercase();
     match (word.as_slice(), args.len()) {
         (b"SLEEP", 1) => sleep(cx, args),
         (b"OBJECT", 1) => object(cx, args),
@@ -55,8 +53,8 @@ fn debug(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
             cx.reply.int(i64::from(glob::matches(args.bytes()?, text, Case::Sensitive)));
             Ok(())
         }
-        (b"HELP", 0) => help(cx),
-        _ => Err(help::unknown_or_wrong(cx, name)),
+        (b"HELP", 0) => help::answer(cx, HELP_LINES),
+        _ => Err(help::unknown_or_wrong(cx, args)),
     }
 }
 
@@ -241,29 +239,24 @@ fn protocol(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     Ok(())
 }
 
-fn help(cx: &mut Context<'_>) -> Outcome {
-    help::answer(
-        cx,
-        &[
-            "DIGEST",
-            "    Tell a digest of all databases, equal to that of any server with the same data.",
-            "DIGEST-VALUE <key> [<key> ...]",
-            "    Tell a digest of the value of each key.",
-            "ERROR <string>",
-            "    Answer with <string> as an error.",
-            "LOG <message>",
-            "    Write <message> to the server's log.",
-            "OBJECT <key>",
-            "    Tell how a value is kept.",
-            "PROTOCOL <type>",
-            "    Answer with an example of a type: string, integer, double, bignum, null, array, set, map, attrib, push,",
-            "    verbatim, true or false.",
-            "SET-ACTIVE-EXPIRE <0|1>",
-            "    Stop (0) or resume (1) reclaiming expired keys that nobody asks for.",
-            "SLEEP <seconds>",
-            "    Hold up this connection. Decimals are allowed.",
-            "STRINGMATCH-LEN <string> <pattern>",
-            "    Tell whether <string> matches the glob pattern: 1 or 0.",
-        ],
-    )
-}
+const HELP_LINES: &[&str] = &[
+    "DIGEST",
+    "    Tell a digest of all databases, equal to that of any server with the same data.",
+    "DIGEST-VALUE <key> [<key> ...]",
+    "    Tell a digest of the value of each key.",
+    "ERROR <string>",
+    "    Answer with <string> as an error.",
+    "LOG <message>",
+    "    Write <message> to the server's log.",
+    "OBJECT <key>",
+    "    Tell how a value is kept.",
+    "PROTOCOL <type>",
+    "    Answer with an example of a type: string, integer, double, bignum, null, array, set, map, attrib, push,",
+    "    verbatim, true or false.",
+    "SET-ACTIVE-EXPIRE <0|1>",
+    "    Stop (0) or resume (1) reclaiming expired keys that nobody asks for.",
+    "SLEEP <seconds>",
+    "    Hold up this connection. Decimals are allowed.",
+    "STRINGMATCH-LEN <string> <pattern>",
+    "    Tell whether <string> matches the glob pattern: 1 or 0.",
+];

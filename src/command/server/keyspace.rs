@@ -176,6 +176,6 @@ pub(super) const LASTSAVE: Spec = Spec {
 const _: () = assert!(LASTSAVE.arity(false) == 1);
 
 fn lastsave(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
-    cx.reply.int(i64::try_from(cx.shared.started.seconds()).unwrap_or(i64::MAX));
+    cx.reply.natural(cx.shared.started.seconds());
     Ok(())
 }

@@ -10,10 +10,9 @@ pub(super) const LATENCY: Spec = Spec {
     name: "latency",
     group: Group::Server,
     since: "2.8.13",
-    complexity: "Depends on subcommand.",
     summary: "Holds the commands about slow moments.",
     subcommands: &[LATENCY_DOCTOR, LATENCY_HISTOGRAM, LATENCY_RESET, LATENCY_HELP, LATENCY_HISTORY, LATENCY_LATEST, LATENCY_GRAPH],
-    ..Spec::BASE
+    ..Spec::CONTAINER
 };
 const _: () = assert!(LATENCY.arity(false) == -2);
 
@@ -36,15 +35,11 @@ fn latency_latest(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
         let (at, millis) = event.samples.back().copied().unwrap_or_default();
         cx.reply.array(4);
         cx.reply.bulk(name);
-        int(cx, at);
-        int(cx, millis);
-        int(cx, event.max_millis);
+        cx.reply.natural(at);
+        cx.reply.natural(millis);
+        cx.reply.natural(event.max_millis);
     }
     Ok(())
-}
-
-fn int(cx: &mut Context<'_>, value: u64) {
-    cx.reply.int(i64::try_from(value).unwrap_or(i64::MAX));
 }
 
 const LATENCY_HISTORY: Spec = Spec {
@@ -61,8 +56,8 @@ fn latency_history(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     cx.reply.array(event.samples.len());
     for (at, millis) in event.samples {
         cx.reply.array(2);
-        int(cx, at);
-        int(cx, millis);
+        cx.reply.natural(at);
+        cx.reply.natural(millis);
     }
     Ok(())
 }
@@ -160,35 +155,23 @@ fn latency_histogram(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
     Ok(())
 }
 
-const LATENCY_HELP: Spec = Spec {
-    name: "help",
-    summary: "Lists the subcommands.",
-    flags: Flags::LOADING.and(Flags::STALE),
-    tips: &[],
-    run: latency_help,
-    ..SUBCOMMAND
-};
-const _: () = assert!(LATENCY_HELP.arity(true) == 2);
+const LATENCY_HELP: Spec =
+    Spec { group: Group::Server, since: "2.8.13", run: |cx, _| help::answer(cx, LATENCY_HELP_LINES), ..help::HELP };
 
-fn latency_help(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
-    help::answer(
-        cx,
-        &[
-            "DOCTOR",
-            "    Say in words what was slow.",
-            "GRAPH <event>",
-            "    Draw the samples of <event>.",
-            "HISTORY <event>",
-            "    Tell the samples of <event>.",
-            "LATEST",
-            "    Tell the latest sample of every event.",
-            "RESET [<event> ...]",
-            "    Forget the events named, or all.",
-            "HISTOGRAM [COMMAND ...]",
-            "    Tell the distribution of durations: not recorded here.",
-        ],
-    )
-}
+const LATENCY_HELP_LINES: &[&str] = &[
+    "DOCTOR",
+    "    Say in words what was slow.",
+    "GRAPH <event>",
+    "    Draw the samples of <event>.",
+    "HISTORY <event>",
+    "    Tell the samples of <event>.",
+    "LATEST",
+    "    Tell the latest sample of every event.",
+    "RESET [<event> ...]",
+    "    Forget the events named, or all.",
+    "HISTOGRAM [COMMAND ...]",
+    "    Tell the distribution of durations: not recorded here.",
+];
 
 #[cfg(test)]
 mod tests {

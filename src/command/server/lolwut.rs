@@ -6,6 +6,7 @@ pub(super) const LOLWUT: Spec = Spec {
     name: "lolwut",
     group: Group::Server,
     since: "5.0.0",
+    complexity: "",
     summary: "Draws a picture and tells the version.",
     flags: Flags::READONLY.and(Flags::FAST),
     syntax: &[Arg::integer("version").with_token("VERSION").optional()],
@@ -20,7 +21,15 @@ fn lolwut(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
         Some(b"VERSION") if !args.is_empty() => Some(args.int()?),
         _ => None,
     };
-    // Only two versions came with a picture. Arguments of theirs are passed over: there is one picture here.
+    // Only two versions came with a picture, whose sizes may follow. They are numbers, and change nothing: there is one picture here.
+    let sizes = match version {
+        Some(5) => 3,
+        Some(6) => 2,
+        _ => 0,
+    };
+    for _ in 0..args.len().min(sizes) {
+        args.int()?;
+    }
     if matches!(version, None | Some(5 | 6)) {
         out = braid(cx.now().seconds());
         out.push_str("\nA braid of three strands. ");

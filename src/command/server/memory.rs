@@ -7,10 +7,9 @@ pub(super) const MEMORY: Spec = Spec {
     name: "memory",
     group: Group::Server,
     since: "4.0.0",
-    complexity: "Depends on subcommand.",
     summary: "Holds the commands about memory.",
     subcommands: &[MEMORY_MALLOC_STATS, MEMORY_HELP, MEMORY_PURGE, MEMORY_DOCTOR, MEMORY_STATS, MEMORY_USAGE],
-    ..Spec::BASE
+    ..Spec::CONTAINER
 };
 const _: () = assert!(MEMORY.arity(false) == -2);
 
@@ -83,7 +82,7 @@ fn memory_stats(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
     cx.reply.map(integers.len() + doubles.len() + databases.len());
     for (name, value) in integers {
         cx.reply.bulk(name);
-        cx.reply.int(i64::try_from(value).unwrap_or(i64::MAX));
+        cx.reply.natural(value);
     }
     for (index, _, bytes) in databases {
         cx.reply.bulk(format!("db.{index}"));
@@ -150,31 +149,18 @@ fn memory_purge(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
     Ok(())
 }
 
-const MEMORY_HELP: Spec = Spec {
-    name: "help",
-    group: Group::Server,
-    since: "4.0.0",
-    summary: "Lists the subcommands.",
-    flags: Flags::LOADING.and(Flags::STALE),
-    run: memory_help,
-    ..Spec::BASE
-};
-const _: () = assert!(MEMORY_HELP.arity(true) == 2);
+const MEMORY_HELP: Spec =
+    Spec { group: Group::Server, since: "4.0.0", run: |cx, _| help::answer(cx, MEMORY_HELP_LINES), ..help::HELP };
 
-fn memory_help(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
-    help::answer(
-        cx,
-        &[
-            "DOCTOR",
-            "    Say in words what takes memory.",
-            "MALLOC-STATS",
-            "    Tell the allocator's own figures, if it gives any.",
-            "PURGE",
-            "    Ask the allocator to give unused memory back.",
-            "STATS",
-            "    Tell what takes memory.",
-            "USAGE <key> [SAMPLES <count>]",
-            "    Tell how many bytes <key> and its value take.",
-        ],
-    )
-}
+const MEMORY_HELP_LINES: &[&str] = &[
+    "DOCTOR",
+    "    Say in words what takes memory.",
+    "MALLOC-STATS",
+    "    Tell the allocator's own figures, if it gives any.",
+    "PURGE",
+    "    Ask the allocator to give unused memory back.",
+    "STATS",
+    "    Tell what takes memory.",
+    "USAGE <key> [SAMPLES <count>]",
+    "    Tell how many bytes <key> and its value take.",
+];

@@ -7,10 +7,9 @@ pub(super) const SLOWLOG: Spec = Spec {
     name: "slowlog",
     group: Group::Server,
     since: "2.2.12",
-    complexity: "Depends on subcommand.",
     summary: "Holds the commands about the slow log.",
     subcommands: &[SLOWLOG_RESET, SLOWLOG_HELP, SLOWLOG_GET, SLOWLOG_LEN],
-    ..Spec::BASE
+    ..Spec::CONTAINER
 };
 const _: () = assert!(SLOWLOG.arity(false) == -2);
 
@@ -33,7 +32,7 @@ const _: () = assert!(SLOWLOG_GET.arity(true) == -2);
 
 fn slowlog_get(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     if args.len() > 1 {
-        return Err(help::unknown_or_wrong(cx, args.argv().get(1).unwrap_or_default()));
+        return Err(help::unknown_or_wrong(cx, args));
     }
     let count = match args.next() {
         None => DEFAULT_COUNT,
@@ -47,9 +46,7 @@ fn slowlog_get(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     cx.reply.array(entries.len());
     for entry in entries {
         cx.reply.array(6);
-        for number in [entry.id, entry.at_seconds, entry.micros] {
-            cx.reply.int(i64::try_from(number).unwrap_or(i64::MAX));
-        }
+        [entry.id, entry.at_seconds, entry.micros].into_iter().for_each(|number| cx.reply.natural(number));
         cx.reply.array(entry.argv.len());
         entry.argv.iter().for_each(|arg| cx.reply.bulk(arg));
         cx.reply.bulk(entry.addr);
@@ -88,27 +85,15 @@ fn slowlog_reset(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
     Ok(())
 }
 
-const SLOWLOG_HELP: Spec = Spec {
-    name: "help",
-    since: "6.2.0",
-    summary: "Lists the subcommands.",
-    flags: Flags::LOADING.and(Flags::STALE),
-    run: slowlog_help,
-    ..SUBCOMMAND
-};
-const _: () = assert!(SLOWLOG_HELP.arity(true) == 2);
+const SLOWLOG_HELP: Spec =
+    Spec { group: Group::Server, since: "6.2.0", run: |cx, _| help::answer(cx, SLOWLOG_HELP_LINES), ..help::HELP };
 
-fn slowlog_help(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
-    help::answer(
-        cx,
-        &[
-            "GET [<count>]",
-            "    Tell the newest <count> entries (default 10, -1 for all), each with its id, Unix time, duration in",
-            "    microseconds, arguments, and the sender's address and name.",
-            "LEN",
-            "    Count the entries.",
-            "RESET",
-            "    Forget all entries.",
-        ],
-    )
-}
+const SLOWLOG_HELP_LINES: &[&str] = &[
+    "GET [<count>]",
+    "    Tell the newest <count> entries (default 10, -1 for all), each with its id, Unix time, duration in",
+    "    microseconds, arguments, and the sender's address and name.",
+    "LEN",
+    "    Count the entries.",
+    "RESET",
+    "    Forget all entries.",
+];

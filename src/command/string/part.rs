@@ -1,6 +1,6 @@
 //! Parts of strings: reading, overwriting and appending.
 
-use super::super::{Arg, Args, CommandError, Context, Deprecated, Flags, Group, KeyFlags, Outcome, Spec};
+use super::super::{Arg, Args, CommandError, Context, Deprecated, Flags, Group, KeyFlags, Outcome, Spec, positions};
 use super::check_len;
 use crate::store::{Deadline, Found};
 
@@ -26,7 +26,11 @@ const _: () = assert!(GETRANGE.arity(false) == 4);
 fn getrange(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let key = args.key()?;
     let (start, end) = (args.int()?, args.int()?);
-    cx.keys.read(key, |found| cx.reply.bulk(between(found.map(Found::value).unwrap_or_default(), start, end)));
+    cx.keys.read(key, |found| {
+        let value = found.map(Found::value).unwrap_or_default();
+        let range = if positions::runs_backwards(start, end) { None } else { positions::within(start, end, value.len()) };
+        cx.reply.bulk(&value[range.unwrap_or_default()]);
+    });
     Ok(())
 }
 
@@ -37,21 +41,6 @@ const SUBSTR: Spec = Spec {
     deprecated: Some(Deprecated { since: "2.0.0", replaced_by: "`GETRANGE`" }),
     ..GETRANGE
 };
-
-/// The bytes from position `start` up to and including `end`. Negative positions count from the end.
-fn between(value: &[u8], start: i64, end: i64) -> &[u8] {
-    if start < 0 && start > end && end < 0 {
-        return b"";
-    }
-    let len = i64::try_from(value.len()).unwrap_or(i64::MAX);
-    // What lies before the first byte is taken for the first byte, be it the end of the range.
-    let place = |position: i64| if position < 0 { (position + len).max(0) } else { position };
-    let (start, end) = (place(start), place(end).min(len - 1));
-    match (usize::try_from(start), usize::try_from(end)) {
-        (Ok(start), Ok(end)) if start <= end => &value[start..=end],
-        _ => b"",
-    }
-}
 
 const SETRANGE: Spec = Spec {
     name: "setrange",

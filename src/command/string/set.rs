@@ -3,7 +3,7 @@
 use super::super::{Arg, Args, Argv, Choice, CommandError, Context, Flags, Group, KeyFlags, Outcome, Spec};
 use crate::clock::UnixMillis;
 use crate::number::parse_i64;
-use crate::store::{Deadline, Found, Slot};
+use crate::store::{Deadline, Found, Key, Slot};
 
 pub(in super::super) const SPECS: &[&Spec] = &[&SET, &SETNX, &SETEX, &PSETEX, &GETEX];
 
@@ -137,7 +137,7 @@ fn set(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     Ok(())
 }
 
-fn set_with_options(cx: &mut Context<'_>, key: crate::store::Key<'_>, value: &[u8], args: &mut Args<'_>) -> Outcome {
+fn set_with_options(cx: &mut Context<'_>, key: Key<'_>, value: &[u8], args: &mut Args<'_>) -> Outcome {
     let options = set_options(args)?;
     let deadline = options.deadline(cx)?.unwrap_or(Deadline::None);
     let now = cx.now();

@@ -174,7 +174,7 @@ const _: () = assert!(UNBLOCK.arity(true) == -3);
 fn unblock(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let id = args.bytes()?;
     let how = match args.keyword().as_deref() {
-        _ if !args.is_empty() => return Err(too_many(cx, args)),
+        _ if !args.is_empty() => return Err(help::unknown_or_wrong(cx, args)),
         None | Some(b"TIMEOUT") => Unblock::Timeout,
         Some(b"ERROR") => Unblock::Error,
         Some(_) => return Err(CommandError::text("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")),
@@ -183,11 +183,6 @@ fn unblock(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let client = u64::try_from(id).ok().and_then(|id| cx.shared.clients.get(id));
     cx.reply.int(i64::from(client.is_some_and(|client| client.unblock(how))));
     Ok(())
-}
-
-/// The refusal of more arguments than a subcommand takes, where its arity has no upper bound.
-fn too_many(cx: &Context<'_>, args: &Args<'_>) -> CommandError {
-    help::unknown_or_wrong(cx, args.argv().get(1).unwrap_or_default())
 }
 
 pub(super) const PAUSE: Spec = Spec {
@@ -208,7 +203,7 @@ const _: () = assert!(PAUSE.arity(true) == -3);
 fn pause(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let millis = args.bytes()?;
     let writes_only = match args.keyword().as_deref() {
-        _ if !args.is_empty() => return Err(too_many(cx, args)),
+        _ if !args.is_empty() => return Err(help::unknown_or_wrong(cx, args)),
         Some(b"WRITE") => true,
         None | Some(b"ALL") => false,
         Some(_) => return Err(CommandError::text("ERR CLIENT PAUSE mode must be WRITE or ALL")),
