@@ -260,7 +260,9 @@ impl Clients {
         self.dying.lock().retain(|(_, waiting)| waiting.id != killer.id);
     }
 
-    fn forget(&self, client: &Client) -> bool {
+    /// Takes a connection that is about to be closed off the list, so that its place is free by the time its peer can know. Whether it
+    /// was there.
+    pub fn forget(&self, client: &Client) -> bool {
         self.end_monitor(client);
         self.list.lock().remove(&client.id).is_some()
     }

@@ -77,7 +77,7 @@ impl Stream for UnixStream {
 
 /// A connection that is being served.
 pub(crate) struct Connection<S> {
-    // Comes first to be closed first: who is no longer listed holds no descriptor.
+    // Comes before `listed`: who waits for a killed connection to be closed is told when that is done.
     stream: S,
     listed: Listed,
     lent: Arc<Mutex<Lent>>,
@@ -90,6 +90,12 @@ pub(crate) struct Connection<S> {
     /// Bytes that came and went since others had their turn.
     turn_bytes: usize,
     grace: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> Drop for Connection<S> {
+    fn drop(&mut self) {
+        self.listed.shared.clients.forget(&self.listed.conversation.session().client);
+    }
 }
 
 impl<S: Stream> Connection<S> {
