@@ -30,7 +30,7 @@ pub use scan::Cursor;
 pub use slot::{Deadline, Found, Slot};
 
 use crate::clock::UnixMillis;
-use table::Table;
+use table::{Table, Whereabouts};
 
 type ReadGuard<'a> = RwLockReadGuard<'a, Table>;
 type WriteGuard<'a> = RwLockWriteGuard<'a, Table>;
@@ -62,11 +62,13 @@ struct Side {
     volatile: AtomicUsize,
     /// No deadline in the shard is earlier than this; `u64::MAX` when there is none.
     earliest: AtomicU64,
+    /// Where the shard's table lies.
+    whereabouts: Whereabouts,
 }
 
 impl Side {
     fn new() -> Self {
-        Self { volatile: AtomicUsize::new(0), earliest: AtomicU64::new(u64::MAX) }
+        Self { volatile: AtomicUsize::new(0), earliest: AtomicU64::new(u64::MAX), whereabouts: Whereabouts::default() }
     }
 
     fn deadline_added(&self, deadline: UnixMillis) {
@@ -124,12 +126,12 @@ impl Db {
         f(&mut Slot::find(self, &mut table, shard, key, at))
     }
 
-    /// Fetches the shard's table around a key's home position into the cache. A hint: a busy shard is passed over.
+    /// Fetches the shard's lock, and its table around a key's home position, into the cache. A hint, and takes no lock.
     #[inline]
     pub fn prefetch_home(&self, hash: u64) {
-        if let Some(table) = self.map.shards()[self.shard_of(hash)].try_read() {
-            table::prefetch_home(&table, hash);
-        }
+        let shard = self.shard_of(hash);
+        entry::prefetch(std::ptr::from_ref(&self.map.shards()[shard]).cast());
+        self.sides[shard].whereabouts.prefetch_home(hash);
     }
 
     /// Fetches the entry of a key into the cache. A hint: a busy shard is passed over.

@@ -162,6 +162,9 @@ impl Parser {
     #[inline]
     fn bulks(&mut self, input: &[u8], args: &mut Vec<Arg>, limits: &Limits) -> Result<Parsed, ProtocolError> {
         while self.args_due > 0 {
+            if self.short_bulk(input, args) {
+                continue;
+            }
             let len = match self.body_due {
                 Some(len) => len,
                 None => match self.bulk_header(input, limits)? {
@@ -171,21 +174,47 @@ impl Parser {
             };
             let end = self.at + len as usize;
             match *input.get(end..).unwrap_or_default() {
-                [b'\r', b'\n', ..] => {}
+                [b'\r', b'\n', ..] => self.take(args, len as usize, end + 2),
                 [] | [_] => {
                     self.body_due = Some(len);
                     return Ok(Parsed::Incomplete);
                 }
                 _ => return Err(ProtocolError::BulkTerminator),
             }
-            args.push(Arg::new(self.at, len as usize));
-            self.at = end + 2;
-            self.args_due -= 1;
-            self.body_due = None;
         }
         let end = self.at;
         *self = Self::default();
         Ok(Parsed::Multibulk(end))
+    }
+
+    /// Takes a bulk string whose length has one or two digits and that is all there: nearly every one. No limit is that low. Whether
+    /// it was one.
+    #[inline]
+    fn short_bulk(&mut self, input: &[u8], args: &mut Vec<Arg>) -> bool {
+        let line = input.get(self.at..).unwrap_or_default();
+        let digit = |byte: u8| usize::from(byte - b'0');
+        let (len, header) = match *line {
+            [b'$', a @ b'0'..=b'9', b'\r', b'\n', ..] => (digit(a), 4),
+            [b'$', a @ b'1'..=b'9', b @ b'0'..=b'9', b'\r', b'\n', ..] => (digit(a) * 10 + digit(b), 5),
+            _ => return false,
+        };
+        // A body whose header was taken before may begin like a header.
+        let is_whole = self.body_due.is_none() && line.get(header + len..header + len + 2) == Some(b"\r\n");
+        if is_whole {
+            self.at += header;
+            self.take(args, len, self.at + len + 2);
+        }
+        is_whole
+    }
+
+    /// Takes the argument of `len` bytes that begins at `self.at`, and goes on at `next`.
+    #[inline]
+    fn take(&mut self, args: &mut Vec<Arg>, len: usize, next: usize) {
+        args.push(Arg::new(self.at, len));
+        self.at = next;
+        self.searched = 0;
+        self.args_due -= 1;
+        self.body_due = None;
     }
 
     /// Reads the line `$<length>`. The limits are checked here, before a byte of the body is waited for.

@@ -53,6 +53,7 @@ impl Db {
         side.earliest.store(earliest, Ordering::Relaxed);
         self.expired.fetch_add(expired as u64, Ordering::Relaxed);
         table::shrink(&mut table, |entry| self.map.hasher().of(entry));
+        side.whereabouts.note(&table);
         true
     }
 }

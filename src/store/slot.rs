@@ -183,6 +183,7 @@ impl<'a> Slot<'a> {
         let deadline = entry.deadline();
         let hasher = self.db.map.hasher();
         self.place = Some(table::insert(self.table, self.key.hash(), entry, |entry| hasher.of(entry)));
+        self.db.sides[self.shard].whereabouts.note(self.table);
         self.deadline_changed(None, deadline);
     }
 
@@ -224,6 +225,7 @@ impl<'a> Slot<'a> {
         self.deadline_changed(entry.deadline(), None);
         let hasher = self.db.map.hasher();
         table::shrink(self.table, |entry| hasher.of(entry));
+        self.db.sides[self.shard].whereabouts.note(self.table);
         Some(entry)
     }
 

@@ -3,6 +3,8 @@
 //! dashmap keeps each shard in hashbrown's raw table of 8-byte slots. Here a slot is found once and then used, its memory prefetched
 //! before it is needed, and its neighbours walked by home position for `SCAN`. Must not know of locks or commands.
 
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
 use dashmap::SharedValue;
 use hashbrown::raw::{Bucket, RawTable};
 
@@ -128,13 +130,34 @@ fn control(table: &Table, index: usize) -> u8 {
     unsafe { table.data_end().cast::<u8>().add(index).read() }
 }
 
-/// Fetches what a look-up of `hash` will read first: the control bytes and the slot of its home position.
-#[inline]
-pub(super) fn prefetch_home(table: &Table, hash: u64) {
-    let end = table.data_end().as_ptr();
-    let home = usize_of(hash) & (table.buckets() - 1);
-    prefetch(end.cast::<u8>().wrapping_add(home));
-    prefetch(end.wrapping_sub(home + 1).cast());
+/// Where a table's memory lies, for those who want it in the cache and do not have the table's lock. What they read may be old: it is
+/// a hint, and nothing that it points to is read.
+#[derive(Debug, Default)]
+pub(super) struct Whereabouts {
+    /// Control bytes lie upwards from here, slots downwards.
+    end: AtomicPtr<Pair>,
+    mask: AtomicUsize,
+}
+
+impl Whereabouts {
+    /// Notes where the table lies now. Whoever may have moved it calls this under its lock.
+    #[inline]
+    pub(super) fn note(&self, table: &Table) {
+        let (end, mask) = (table.data_end().as_ptr(), table.buckets() - 1);
+        if self.end.load(Ordering::Relaxed) != end || self.mask.load(Ordering::Relaxed) != mask {
+            self.end.store(end, Ordering::Relaxed);
+            self.mask.store(mask, Ordering::Relaxed);
+        }
+    }
+
+    /// Fetches what a look-up of `hash` will read first: the control bytes and the slot of its home position.
+    #[inline]
+    pub(super) fn prefetch_home(&self, hash: u64) {
+        let end = self.end.load(Ordering::Relaxed);
+        let home = usize_of(hash) & self.mask.load(Ordering::Relaxed);
+        prefetch(end.cast::<u8>().wrapping_add(home));
+        prefetch(end.wrapping_sub(home + 1).cast());
+    }
 }
 
 /// Fetches the entry that a look-up of `hash` will most likely compare with.
