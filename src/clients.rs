@@ -65,6 +65,25 @@ struct Mailbox {
     waker: Option<Waker>,
 }
 
+impl Mailbox {
+    fn listen(&mut self, waker: &Waker) {
+        if !self.waker.as_ref().is_some_and(|old| old.will_wake(waker)) {
+            self.waker = Some(waker.clone());
+        }
+    }
+
+    fn collect(&mut self, out: &mut Vec<u8>) {
+        if !self.bytes.is_empty() {
+            let delivered = std::mem::take(&mut self.bytes);
+            if out.is_empty() {
+                *out = delivered;
+            } else {
+                out.extend_from_slice(&delivered);
+            }
+        }
+    }
+}
+
 /// How `CLIENT UNBLOCK` ends another client's wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unblock {
@@ -181,20 +200,19 @@ impl Client {
 
     /// Has `waker` woken by the next message. Call before looking for messages, so that none is missed.
     pub fn listen(&self, waker: &Waker) {
-        let mut mailbox = self.mailbox.lock();
-        if !mailbox.waker.as_ref().is_some_and(|old| old.will_wake(waker)) {
-            mailbox.waker = Some(waker.clone());
-        }
+        self.mailbox.lock().listen(waker);
     }
 
     /// Moves what was delivered to the end of `out`. The mailbox keeps no memory.
     pub fn collect(&self, out: &mut Vec<u8>) {
-        let delivered = std::mem::take(&mut self.mailbox.lock().bytes);
-        if out.is_empty() {
-            *out = delivered;
-        } else {
-            out.extend_from_slice(&delivered);
-        }
+        self.mailbox.lock().collect(out);
+    }
+
+    /// Listens and collects in one.
+    pub fn listen_and_collect(&self, waker: &Waker, out: &mut Vec<u8>) {
+        let mut mailbox = self.mailbox.lock();
+        mailbox.listen(waker);
+        mailbox.collect(out);
     }
 
     /// Bytes that wait to be sent between its replies, and the memory they take.

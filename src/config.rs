@@ -17,7 +17,7 @@ pub struct Config {
     /// How many databases there are. Default 16, as Redis has it.
     pub databases: usize,
     /// Shards of each database, rounded up to a power of two of at least 2. More of them make for shorter pauses when a large
-    /// keyspace grows, at 144 bytes each. Default 64; the binary takes 1,024.
+    /// keyspace grows, at 160 bytes each, and for more of the cache. Default 64; the binary takes 256.
     pub shards: usize,
     /// What is written to standard error. Default nothing; the binary takes [`LogLevel::Notice`].
     pub loglevel: LogLevel,

@@ -17,7 +17,7 @@ use crate::session::{ReplyMode, Session};
 use crate::shared::Shared;
 use crate::slowlog::{self, SlowEntry};
 use crate::stats::WorkerStats;
-use crate::store::{LEN_MAX, Moment};
+use crate::store::{Db, LEN_MAX, Moment};
 
 /// What a worker thread lends to the conversation that it serves.
 #[derive(Debug)]
@@ -229,11 +229,11 @@ impl Conversation {
         if std::mem::take(&mut self.held_back) {
             self.session.client.set_flag(Client::BLOCKED, false);
         }
+        let mut cx = context(&mut self.session, worker, shared, now, out);
+        worker.prefetch(cx.keys.db());
         let begun = Instant::now();
         let (mut timed, mut processed, mut last, mut stop) = (0, 0, None, None);
         let mut time_all = false;
-        let mut cx = context(&mut self.session, worker, shared, now, out);
-        worker.prefetch(cx.keys.databases(), cx.keys.selected());
         for parsing in &worker.requests {
             let request = worker.request(parsing, input);
             last = Some(request);
@@ -312,13 +312,13 @@ impl Worker {
 
     /// Fetches the memory around the batch's keys, first the tables and then the entries, so that no request waits for it alone.
     #[inline]
-    fn prefetch(&self, databases: &crate::store::Databases, selected: usize) {
-        if self.requests.len() < 2 {
-            return;
-        }
-        let db = databases.db(selected);
+    fn prefetch(&self, db: &Db) {
         for hash in self.requests.iter().filter_map(|parsing| parsing.hash) {
             db.prefetch_home(hash);
+        }
+        if self.requests.len() < 2 {
+            // The entry is wanted at once: it would not come sooner for being asked for.
+            return;
         }
         for hash in self.requests.iter().filter_map(|parsing| parsing.hash) {
             db.prefetch_entry(hash);

@@ -48,7 +48,7 @@ struct ServerArgs {
     #[arg(long, env = "REDLET_DATABASES", default_value_t = 16)]
     databases: usize,
     /// Shards of each database: more make for shorter pauses when a large keyspace grows.
-    #[arg(long, env = "REDLET_SHARDS", default_value_t = 1024)]
+    #[arg(long, env = "REDLET_SHARDS", default_value_t = 256)]
     shards: usize,
     /// Password that clients must give.
     #[arg(long, env = "REDLET_REQUIREPASS", hide_env_values = true)]

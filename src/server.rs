@@ -265,9 +265,9 @@ fn spawn<S>(listed: Listed, workers: &Workers, open: impl FnOnce() -> io::Result
 where
     S: Stream + Send + 'static,
 {
-    workers.spawn(|lent| async move {
+    workers.spawn(|desk| async move {
         match open() {
-            Ok(stream) => Connection::new(stream, listed, lent).serve().await,
+            Ok(stream) => Connection::new(stream, listed).serve(desk).await,
             Err(error) => listed.shared.log.warning(&format!("a connection could not be served: {error}")),
         }
     });

@@ -80,7 +80,6 @@ pub(crate) struct Connection<S> {
     // Comes before `listed`: who waits for a killed connection to be closed is told when that is done.
     stream: S,
     listed: Listed,
-    lent: Arc<Mutex<Lent>>,
     /// Part of a request, or requests that wait for their turn.
     input: Vec<u8>,
     /// Replies that the peer has not taken, behind those that it has.
@@ -99,43 +98,42 @@ impl<S> Drop for Connection<S> {
 }
 
 impl<S: Stream> Connection<S> {
-    pub(crate) fn new(stream: S, listed: Listed, lent: Arc<Mutex<Lent>>) -> Self {
-        Self { stream, listed, lent, input: Vec::new(), output: Vec::new(), taken: 0, turn_bytes: 0, grace: None }
+    pub(crate) fn new(stream: S, listed: Listed) -> Self {
+        Self { stream, listed, input: Vec::new(), output: Vec::new(), taken: 0, turn_bytes: 0, grace: None }
     }
 
     /// Serves the connection until one side ends it.
-    pub(crate) async fn serve(mut self) {
+    pub(crate) async fn serve(mut self, desk: Arc<Mutex<Lent>>) {
         // Whatever ends a connection, there is nobody left to tell.
-        let _ended: io::Result<()> = self.talk().await;
+        let _ended: io::Result<()> = self.talk(&desk).await;
     }
 
-    async fn talk(&mut self) -> io::Result<()> {
+    async fn talk(&mut self, desk: &Mutex<Lent>) -> io::Result<()> {
         let mut then = Then::Read;
         loop {
             if !self.output.is_empty() {
-                std::future::poll_fn(|cx| self.poll_flush(cx)).await?;
+                std::future::poll_fn(|cx| self.poll_flush(desk, cx)).await?;
             }
             if self.turn_bytes >= TURN_BYTES_MAX {
                 self.turn_bytes = 0;
                 tokio::task::yield_now().await;
             }
             then = match then {
-                Then::Read => std::future::poll_fn(|cx| self.poll_turn(cx)).await?,
-                Then::Write => std::future::poll_fn(|cx| self.poll_feed_own(cx)).await?,
-                Then::Wait(until) => self.wait(until).await?,
+                Then::Read => std::future::poll_fn(|cx| self.poll_turn(desk, cx)).await?,
+                Then::Write => std::future::poll_fn(|cx| self.poll_feed_own(desk, cx)).await?,
+                Then::Wait(until) => self.wait(desk, until).await?,
                 Then::Close => return Ok(()),
             }
         }
     }
 
     /// Reads once, runs what came, and writes the replies.
-    fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Then>> {
+    fn poll_turn(&mut self, desk: &Mutex<Lent>, cx: &mut Context<'_>) -> Poll<io::Result<Then>> {
         if self.listed.conversation.session().client.is_killed() {
             return Poll::Ready(Ok(Then::Close));
         }
         if self.input.is_empty() {
-            let lent = Arc::clone(&self.lent);
-            let mut lent = lent.lock();
+            let mut lent = desk.lock();
             let Lent { worker, input, output } = &mut *lent;
             // Emptied here and not only after use: a panic may have kept the last one from doing so.
             input.clear();
@@ -155,9 +153,9 @@ impl<S: Stream> Connection<S> {
                 Poll::Pending => {}
             }
         } else {
-            match self.poll_read_own(cx)? {
+            match self.poll_read_own(desk, cx)? {
                 Poll::Ready(0) => return Poll::Ready(Ok(Then::Close)),
-                Poll::Ready(_) => return self.poll_feed_own(cx),
+                Poll::Ready(_) => return self.poll_feed_own(desk, cx),
                 Poll::Pending => {}
             }
         }
@@ -167,11 +165,10 @@ impl<S: Stream> Connection<S> {
     /// Nothing to read: looks for what others have left, and has them wake this connection.
     fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Then>> {
         let client = &self.listed.conversation.session().client;
-        client.listen(cx.waker());
+        client.listen_and_collect(cx.waker(), &mut self.output);
         if client.is_killed() {
             return Poll::Ready(Ok(Then::Close));
         }
-        client.collect(&mut self.output);
         if !self.output.is_empty() {
             return Poll::Ready(Ok(Then::Read));
         }
@@ -184,22 +181,21 @@ impl<S: Stream> Connection<S> {
     }
 
     /// Reads more behind the part of a request that is held here.
-    fn poll_read_own(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+    fn poll_read_own(&mut self, desk: &Mutex<Lent>, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let due = self.listed.conversation.bytes_due(self.input.len());
         // Memory follows what has come, not what was announced: at most a doubling at a time.
         self.input.reserve(due.clamp(READ_BYTES_MIN, self.input.len().max(READ_BYTES_MAX)));
         let read = ready!(pin!(self.stream.read_buf(&mut self.input)).poll(cx))?;
         self.turn_bytes += read;
-        let lent = self.lent.lock();
+        let lent = desk.lock();
         lent.worker.stats.reads.add(1);
         lent.worker.stats.input_bytes.add(read as u64);
         Poll::Ready(Ok(read))
     }
 
     /// Runs what is held here.
-    fn poll_feed_own(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Then>> {
-        let lent = Arc::clone(&self.lent);
-        let mut lent = lent.lock();
+    fn poll_feed_own(&mut self, desk: &Mutex<Lent>, cx: &mut Context<'_>) -> Poll<io::Result<Then>> {
+        let mut lent = desk.lock();
         let Lent { worker, output, .. } = &mut *lent;
         output.clear();
         let Fed { consumed, mut then } =
@@ -243,7 +239,7 @@ impl<S: Stream> Connection<S> {
     }
 
     /// Writes what the peer has not taken yet. A killed connection does not wait for it.
-    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_flush(&mut self, desk: &Mutex<Lent>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let before = self.taken;
         let outcome = loop {
             if self.taken == self.output.len() {
@@ -266,7 +262,7 @@ impl<S: Stream> Connection<S> {
         };
         let taken = self.taken - before;
         self.turn_bytes += taken;
-        self.lent.lock().worker.stats.output_bytes.add(taken as u64);
+        desk.lock().worker.stats.output_bytes.add(taken as u64);
         if outcome.is_ready() {
             self.output = Vec::new();
             self.taken = 0;
@@ -275,7 +271,7 @@ impl<S: Stream> Connection<S> {
     }
 
     /// Waits until a command may answer: its time comes, another client ends the wait, or the peer goes away.
-    async fn wait(&mut self, until: Option<UnixMillis>) -> io::Result<Then> {
+    async fn wait(&mut self, desk: &Mutex<Lent>, until: Option<UnixMillis>) -> io::Result<Then> {
         let mut timer =
             until.map(|until| Box::pin(sleep(Duration::from_millis(until.millis_since(self.listed.shared.clock.now())))));
         let mut check: Option<Pin<Box<Sleep>>> = None;
@@ -286,7 +282,7 @@ impl<S: Stream> Connection<S> {
                 return Poll::Ready(Ok(Then::Close));
             }
             while self.input.len() < WAITING_INPUT_BYTES_MAX {
-                match self.poll_read_own(cx)? {
+                match self.poll_read_own(desk, cx)? {
                     Poll::Ready(0) => return Poll::Ready(Ok(Then::Close)),
                     Poll::Ready(_) => {}
                     Poll::Pending => break,
@@ -302,15 +298,14 @@ impl<S: Stream> Connection<S> {
                 }
             }
             let due = timer.as_mut().is_some_and(|timer| timer.as_mut().poll(cx).is_ready());
-            if self.wake() || due { Poll::Ready(Ok(Then::Write)) } else { Poll::Pending }
+            if self.wake(desk) || due { Poll::Ready(Ok(Then::Write)) } else { Poll::Pending }
         })
         .await
     }
 
     /// Has the conversation look whether its wait is over, and answer if it is.
-    fn wake(&mut self) -> bool {
-        let lent = Arc::clone(&self.lent);
-        let worker = &mut lent.lock().worker;
+    fn wake(&mut self, desk: &Mutex<Lent>) -> bool {
+        let worker = &mut desk.lock().worker;
         self.listed.conversation.wake(worker, &self.listed.shared, self.listed.shared.clock.now(), &mut self.output)
     }
 }
@@ -391,13 +386,13 @@ mod tests {
     /// A server without sockets, all of whose connections are served by one thread.
     struct Stage {
         shared: Arc<Shared>,
-        lent: Arc<Mutex<Lent>>,
+        desk: Arc<Mutex<Lent>>,
     }
 
     impl Stage {
         fn new() -> Self {
             let shared = Arc::new(Shared::new(Config::default()).expect("a configuration without parameters"));
-            Self { lent: Arc::new(Mutex::new(Lent::new(&shared))), shared }
+            Self { desk: Arc::new(Mutex::new(Lent::new(&shared))), shared }
         }
 
         /// A connection to a peer, and what the peer hears.
@@ -406,7 +401,7 @@ mod tests {
             let listed = Listed { conversation, shared: Arc::clone(&self.shared) };
             let heard = Arc::default();
             let peer = Peer { says: says.iter().copied().collect(), repeats: false, taking, heard: Arc::clone(&heard) };
-            (Connection::new(peer, listed, Arc::clone(&self.lent)), heard)
+            (Connection::new(peer, listed), heard)
         }
     }
 
@@ -418,12 +413,12 @@ mod tests {
     fn a_fault_ends_its_own_connection_only() {
         let stage = Stage::new();
         let (broken, _) = stage.connect(b"PING\r\n", Taking::Panics);
-        let mut broken = Box::pin(broken.serve());
+        let mut broken = Box::pin(broken.serve(Arc::clone(&stage.desk)));
         assert!(catch_unwind(AssertUnwindSafe(|| poll(broken.as_mut()))).is_err());
         drop(broken);
         assert_eq!(stage.shared.clients.len(), 0, "the client is forgotten");
         let (next, heard) = stage.connect(b"ECHO a\r\n", Taking::Bytes(usize::MAX));
-        assert!(poll(Box::pin(next.serve()).as_mut()).is_pending());
+        assert!(poll(Box::pin(next.serve(Arc::clone(&stage.desk))).as_mut()).is_pending());
         assert_eq!(&*heard.lock(), b"$1\r\na\r\n", "and its replies are");
     }
 
@@ -431,7 +426,7 @@ mod tests {
     fn a_connection_that_is_let_go_is_forgotten() {
         let stage = Stage::new();
         let (connection, _) = stage.connect(b"", Taking::Nothing);
-        let mut serving = Box::pin(connection.serve());
+        let mut serving = Box::pin(connection.serve(Arc::clone(&stage.desk)));
         assert!(poll(serving.as_mut()).is_pending());
         assert_eq!(stage.shared.clients.len(), 1);
         drop(serving);
@@ -443,7 +438,7 @@ mod tests {
         let stage = Stage::new();
         let (mut connection, heard) = stage.connect(&b"PING\r\n".repeat(1000), Taking::Bytes(usize::MAX));
         connection.stream.repeats = true;
-        let mut serving = Box::pin(connection.serve());
+        let mut serving = Box::pin(connection.serve(Arc::clone(&stage.desk)));
         for _ in 0..3 {
             // Would not come back if it went on for as long as there is something to read.
             assert!(poll(serving.as_mut()).is_pending());
@@ -456,7 +451,7 @@ mod tests {
         let stage = Stage::new();
         let value = "v".repeat(10_000);
         let (connection, heard) = stage.connect(format!("ECHO {value}\r\nPING\r\n").as_bytes(), Taking::Bytes(7));
-        assert!(poll(Box::pin(connection.serve()).as_mut()).is_pending());
+        assert!(poll(Box::pin(connection.serve(Arc::clone(&stage.desk))).as_mut()).is_pending());
         assert_eq!(String::from_utf8_lossy(&heard.lock()), format!("$10000\r\n{value}\r\n+PONG\r\n"));
     }
 
@@ -466,9 +461,9 @@ mod tests {
         let stage = Stage::new();
         let set = format!("SET k {}\r\n", "v".repeat(VALUE));
         let (connection, _) = stage.connect(set.as_bytes(), Taking::Bytes(usize::MAX));
-        assert!(poll(Box::pin(connection.serve()).as_mut()).is_pending());
+        assert!(poll(Box::pin(connection.serve(Arc::clone(&stage.desk))).as_mut()).is_pending());
         let (mut connection, _) = stage.connect(&b"GET k\r\n".repeat(5000), Taking::Nothing);
-        let mut talking = Box::pin(connection.talk());
+        let mut talking = Box::pin(connection.talk(&stage.desk));
         for _ in 0..3 {
             assert!(poll(talking.as_mut()).is_pending());
         }
@@ -482,7 +477,7 @@ mod tests {
         let stage = Stage::new();
         let (connection, _) = stage.connect(b"PING\r\n", Taking::Nothing);
         let client = Arc::clone(&connection.listed.conversation.session().client);
-        let mut serving = Box::pin(connection.serve());
+        let mut serving = Box::pin(connection.serve(Arc::clone(&stage.desk)));
         assert!(poll(serving.as_mut()).is_pending());
         client.kill();
         assert!(poll(serving.as_mut()).is_ready());
