@@ -40,6 +40,7 @@ const STOP_WAIT: Duration = Duration::from_secs(2);
 pub(crate) struct Bound {
     pub(crate) shared: Arc<Shared>,
     tcp: Vec<TcpListener>,
+    workers: Workers,
     unix: Option<UnixListener>,
 }
 
@@ -66,15 +67,16 @@ impl Bound {
         if let Some(addr) = tcp.first().and_then(|listener| listener.local_addr().ok()) {
             shared.addr.get_or_init(|| addr);
         }
-        Ok(Self { shared, tcp, unix })
+        let workers = Workers::start(&shared).map_err(Error::Thread)?;
+        Ok(Self { shared, workers, tcp, unix })
     }
 
     /// Serves until `shutdown` is done or a client says SHUTDOWN, then answers what is in.
     pub(crate) async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
-        let Self { shared, tcp, unix } = self;
+        let Self { shared, workers, tcp, unix } = self;
         let unixsocket = unix.as_ref().and_then(|_| shared.config.unixsocket.clone());
         let ending = Ending { shared: Arc::clone(&shared), unixsocket };
-        let workers = Arc::new(Workers::start(&shared).map_err(Error::Thread)?);
+        let workers = Arc::new(workers);
         let mut accepting = JoinSet::new();
         for listener in tcp {
             accepting.spawn(accept_tcp(listener, Arc::clone(&shared), Arc::clone(&workers)));
