@@ -10,7 +10,8 @@ pub struct Config {
     pub bind: Vec<IpAddr>,
     /// TCP port; 0 takes a free one. `None` listens on no TCP port. Default 0.
     pub port: Option<u16>,
-    /// Path of a Unix socket to listen on as well. An old socket file there is replaced. Default none.
+    /// Path of a Unix socket to listen on as well. A socket file that nobody listens on is replaced, any other file is an error.
+    /// Default none.
     pub unixsocket: Option<PathBuf>,
     /// Worker threads among which connections are shared out. Default: one a core.
     pub threads: usize,

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -39,8 +40,8 @@ const STOP_WAIT: Duration = Duration::from_secs(2);
 /// A server that listens but does not accept yet.
 pub(crate) struct Bound {
     pub(crate) shared: Arc<Shared>,
-    tcp: Vec<TcpListener>,
     workers: Workers,
+    tcp: Vec<TcpListener>,
     unix: Option<UnixListener>,
 }
 
@@ -172,11 +173,13 @@ fn listen(addr: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::from_std(socket.into())
 }
 
-/// Listens on a Unix socket. A socket file that nobody listens on is left from an earlier server and is replaced.
+/// Listens on a Unix socket. A socket file that nobody listens on is left from an earlier server and is replaced; a file of any other
+/// kind is somebody's data and stays.
 fn listen_on_path(path: &Path) -> io::Result<UnixListener> {
     match UnixListener::bind(path) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-            if std::os::unix::net::UnixStream::connect(path).is_ok() {
+            let is_socket = std::fs::symlink_metadata(path)?.file_type().is_socket();
+            if !is_socket || std::os::unix::net::UnixStream::connect(path).is_ok() {
                 return Err(error);
             }
             std::fs::remove_file(path)?;
