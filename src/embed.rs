@@ -1,5 +1,6 @@
 //! Starting a server from a program: on a thread of its own, or on the caller's runtime.
 
+use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::{Arc, mpsc};
@@ -28,7 +29,6 @@ use crate::shared::Shared;
 /// assert_eq!(&reply, b"+PONG\r\n");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
 pub struct Server {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<Result<(), Error>>>,
@@ -110,6 +110,13 @@ impl Server {
             Some(Err(panic)) => std::panic::resume_unwind(panic),
             None => Ok(()),
         }
+    }
+}
+
+// What is inside is long and holds the password.
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("addr", &self.shared.addr.get()).finish_non_exhaustive()
     }
 }
 
