@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-/// How a server is started. `Config::default()` suits a server inside a test: a free port on loopback and two small worker threads.
+/// How a server is started. `Config::default()` suits a server inside a test: a free port on loopback and a small keyspace.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Addresses to listen on. Default 127.0.0.1 and ::1; an address that does not exist on this machine is skipped when another does.

@@ -132,8 +132,8 @@ impl Drop for Server {
 
 /// Serves the connections that `listener` brings until `shutdown` is done, on the caller's tokio runtime: for those who have one.
 ///
-/// Connections are served by worker threads of the server's own, so a blocking client on the caller's thread does not stop it. Of
-/// `config`, the addresses to listen on are not looked at.
+/// Connections are accepted on the caller's runtime and then served by worker threads of the server's own. So a client that blocks the
+/// only thread of a runtime waits for ever to be accepted: use [`Server`] there. Of `config`, the addresses to listen on are not looked at.
 ///
 /// # Errors
 /// [`Error::Thread`] when the worker threads cannot be started, [`Error::Parameter`] for parameters that do not exist.
