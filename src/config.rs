@@ -3,14 +3,15 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-/// How a server is started. `Config::default()` suits a server inside a test: a free port on loopback and two small worker threads.
+/// How a server is started. `Config::default()` suits a server inside a test: a free port on loopback and a small keyspace.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Addresses to listen on. Default 127.0.0.1 and ::1; an address that does not exist on this machine is skipped when another does.
     pub bind: Vec<IpAddr>,
     /// TCP port; 0 takes a free one. `None` listens on no TCP port. Default 0.
     pub port: Option<u16>,
-    /// Path of a Unix socket to listen on as well. An old socket file there is replaced. Default none.
+    /// Path of a Unix socket to listen on as well. A socket file that nobody listens on is replaced, any other file is an error.
+    /// Default none.
     pub unixsocket: Option<PathBuf>,
     /// Worker threads among which connections are shared out. Default: one a core.
     pub threads: usize,

@@ -1,5 +1,6 @@
 //! Starting a server from a program: on a thread of its own, or on the caller's runtime.
 
+use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::{Arc, mpsc};
@@ -28,7 +29,6 @@ use crate::shared::Shared;
 /// assert_eq!(&reply, b"+PONG\r\n");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
 pub struct Server {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<Result<(), Error>>>,
@@ -113,6 +113,13 @@ impl Server {
     }
 }
 
+// What is inside is long and holds the password.
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("addr", &self.shared.addr.get()).finish_non_exhaustive()
+    }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         self.shared.stop();
@@ -125,8 +132,8 @@ impl Drop for Server {
 
 /// Serves the connections that `listener` brings until `shutdown` is done, on the caller's tokio runtime: for those who have one.
 ///
-/// Connections are served by worker threads of the server's own, so a blocking client on the caller's thread does not stop it. Of
-/// `config`, the addresses to listen on are not looked at.
+/// Connections are accepted on the caller's runtime and then served by worker threads of the server's own. So a client that blocks the
+/// only thread of a runtime waits for ever to be accepted: use [`Server`] there. Of `config`, the addresses to listen on are not looked at.
 ///
 /// # Errors
 /// [`Error::Thread`] when the worker threads cannot be started, [`Error::Parameter`] for parameters that do not exist.

@@ -35,7 +35,7 @@ struct ServerArgs {
     /// TCP port; 0 takes a free one. The port is printed as `PORT=n` on the first line of standard output.
     #[arg(short, long, env = "REDLET_PORT", default_value_t = 6379)]
     port: u16,
-    /// Addresses to listen on, separated by commas or spaces.
+    /// IP addresses to listen on, separated by commas.
     #[arg(long, env = "REDLET_BIND", default_value = "127.0.0.1,::1", value_delimiter = ',')]
     bind: Vec<IpAddr>,
     /// Path of a Unix socket to listen on as well.
@@ -53,7 +53,7 @@ struct ServerArgs {
     /// Password that clients must give.
     #[arg(long, env = "REDLET_REQUIREPASS", hide_env_values = true)]
     requirepass: Option<String>,
-    /// Most connections at a time.
+    /// Most connections at a time; 10000 unless given.
     #[arg(long, env = "REDLET_MAXCLIENTS")]
     maxclients: Option<u64>,
     /// Seconds after which a silent connection is closed; 0 is never.
@@ -62,14 +62,14 @@ struct ServerArgs {
     /// Seconds between TCP keep-alive probes; 0 is off.
     #[arg(long, env = "REDLET_TCP_KEEPALIVE")]
     tcp_keepalive: Option<u64>,
-    /// What is written to standard error.
+    /// What is written to standard error: debug, verbose, notice, warning or nothing.
     #[arg(long, env = "REDLET_LOGLEVEL", default_value = "notice", value_parser = parse_loglevel)]
     loglevel: LogLevel,
     /// From where the command DEBUG is taken: no, local (loopback and Unix sockets) or yes.
     #[arg(long, env = "REDLET_ENABLE_DEBUG_COMMAND", default_value = "local", value_parser = parse_debug_command)]
     enable_debug_command: DebugCommand,
     /// The version of Redis that clients are told, as x.y.z: libraries choose their features by it.
-    #[arg(long, env = "REDLET_REDIS_VERSION", default_value = "7.4.0")]
+    #[arg(long, env = "REDLET_REDIS_VERSION", default_value = "7.4.0", value_parser = parse_version)]
     redis_version: String,
     /// Any other parameter of `CONFIG SET`, as NAME=VALUE; may be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse_parameter)]
@@ -86,8 +86,17 @@ fn parse_debug_command(text: &str) -> Result<DebugCommand, String> {
     choice.ok_or_else(|| "one of no, local, yes".to_owned())
 }
 
+fn parse_version(text: &str) -> Result<String, String> {
+    let numbers = text.split('.').filter(|part| part.parse::<u32>().is_ok()).count();
+    if numbers == 3 && text.matches('.').count() == 2 {
+        Ok(text.to_owned())
+    } else {
+        Err("the form is x.y.z, three numbers".to_owned())
+    }
+}
+
 fn parse_parameter(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("NAME=VALUE")?;
+    let (name, value) = text.split_once('=').ok_or("the form is NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
 }
 
@@ -129,7 +138,8 @@ fn main() -> ExitCode {
             // A closed standard error leaves the exit code to tell.
             let _told = writeln!(
                 std::io::stderr(),
-                "redlet: {error}{}",
+                "redlet: {}{}",
+                error.to_string().trim_start_matches("ERR "),
                 error.source().map_or_else(String::new, |source| format!(": {source}"))
             );
             ExitCode::FAILURE

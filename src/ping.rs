@@ -1,7 +1,7 @@
 //! `redlet ping`: a health check by the binary itself.
 
 use std::error::Error;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -31,6 +31,16 @@ pub(crate) struct PingArgs {
 
 /// Connects, authenticates if there is a password, and asks for PONG.
 pub(crate) fn ping(args: &PingArgs) -> Result<(), Box<dyn Error>> {
+    let whom = args.unixsocket.as_ref().map_or_else(|| format!("{}:{}", args.host, args.port), |path| path.display().to_string());
+    connect_and_ask(args).map_err(|error| {
+        // The system calls a read that took too long "temporarily unavailable", which tells nobody anything.
+        let late = error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::WouldBlock);
+        let why = if late { format!("no reply within {} seconds", PATIENCE.as_secs()) } else { error.to_string() };
+        format!("no PONG from {whom}: {why}").into()
+    })
+}
+
+fn connect_and_ask(args: &PingArgs) -> Result<(), Box<dyn Error>> {
     if let Some(path) = &args.unixsocket {
         let stream = UnixStream::connect(path)?;
         stream.set_read_timeout(Some(PATIENCE))?;

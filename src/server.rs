@@ -4,6 +4,7 @@ use std::future::Future;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -39,6 +40,7 @@ const STOP_WAIT: Duration = Duration::from_secs(2);
 /// A server that listens but does not accept yet.
 pub(crate) struct Bound {
     pub(crate) shared: Arc<Shared>,
+    workers: Workers,
     tcp: Vec<TcpListener>,
     unix: Option<UnixListener>,
 }
@@ -66,15 +68,16 @@ impl Bound {
         if let Some(addr) = tcp.first().and_then(|listener| listener.local_addr().ok()) {
             shared.addr.get_or_init(|| addr);
         }
-        Ok(Self { shared, tcp, unix })
+        let workers = Workers::start(&shared).map_err(Error::Thread)?;
+        Ok(Self { shared, workers, tcp, unix })
     }
 
     /// Serves until `shutdown` is done or a client says SHUTDOWN, then answers what is in.
     pub(crate) async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
-        let Self { shared, tcp, unix } = self;
+        let Self { shared, workers, tcp, unix } = self;
         let unixsocket = unix.as_ref().and_then(|_| shared.config.unixsocket.clone());
         let ending = Ending { shared: Arc::clone(&shared), unixsocket };
-        let workers = Arc::new(Workers::start(&shared).map_err(Error::Thread)?);
+        let workers = Arc::new(workers);
         let mut accepting = JoinSet::new();
         for listener in tcp {
             accepting.spawn(accept_tcp(listener, Arc::clone(&shared), Arc::clone(&workers)));
@@ -170,11 +173,13 @@ fn listen(addr: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::from_std(socket.into())
 }
 
-/// Listens on a Unix socket. A socket file that nobody listens on is left from an earlier server and is replaced.
+/// Listens on a Unix socket. A socket file that nobody listens on is left from an earlier server and is replaced; a file of any other
+/// kind is somebody's data and stays.
 fn listen_on_path(path: &Path) -> io::Result<UnixListener> {
     match UnixListener::bind(path) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-            if std::os::unix::net::UnixStream::connect(path).is_ok() {
+            let is_socket = std::fs::symlink_metadata(path)?.file_type().is_socket();
+            if !is_socket || std::os::unix::net::UnixStream::connect(path).is_ok() {
                 return Err(error);
             }
             std::fs::remove_file(path)?;

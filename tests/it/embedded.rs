@@ -107,3 +107,21 @@ async fn whoever_lets_go_of_it_ends_it() {
     });
     ended.await.expect("the connection and the listener are closed");
 }
+
+#[test]
+fn printing_a_server_tells_where_it_is_and_no_password() {
+    let parameters = vec![("requirepass".to_owned(), "secret".to_owned())];
+    let server = Server::with_config(redlet::Config { parameters, ..redlet::Config::default() }).expect("a server starts");
+    assert_eq!(format!("{server:?}"), format!("Server {{ addr: Some({}), .. }}", server.addr()));
+}
+
+#[test]
+fn a_unix_socket_takes_the_place_of_no_other_file() {
+    let path = std::env::temp_dir().join(format!("redlet-data-{}", std::process::id()));
+    std::fs::write(&path, "data").expect("a file can be written");
+    let config = redlet::Config { port: None, unixsocket: Some(path.clone()), ..redlet::Config::default() };
+    let refused = Server::with_config(config).expect_err("the path is taken");
+    assert!(matches!(refused, redlet::Error::UnixSocket { .. }), "{refused}");
+    assert_eq!(std::fs::read_to_string(&path).expect("the file is still there"), "data");
+    std::fs::remove_file(&path).expect("it can be removed");
+}

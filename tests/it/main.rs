@@ -40,6 +40,9 @@ mod hostile;
 // What a client may cost, and how a server ends that has clients.
 #[cfg(feature = "cli")]
 mod limits;
+// What the binary says to a mistake at its start.
+#[cfg(feature = "cli")]
+mod flags;
 // Concurrent clients on few keys: their histories are linearizable.
 mod linear;
 // Random sequences of requests against a real redis-server.
