@@ -1,9 +1,20 @@
 //! Every number with its unit, its default and where that came from: how a server starts, and the limits that never change.
 
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+use crate::error::Error;
+
 /// How a server is started. `Config::default()` suits a server inside a test: a free port on loopback and a small keyspace.
+///
+/// ```
+/// use redlet::{Config, Server};
+///
+/// let password = ("requirepass".to_owned(), "secret".to_owned());
+/// let server = Server::with_config(Config { databases: 4, parameters: vec![password], ..Config::default() })?;
+/// # Ok::<(), redlet::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Addresses to listen on. Default 127.0.0.1 and ::1; an address that does not exist on this machine is skipped when another does.
@@ -13,11 +24,11 @@ pub struct Config {
     /// Path of a Unix socket to listen on as well. A socket file that nobody listens on is replaced, any other file is an error.
     /// Default none.
     pub unixsocket: Option<PathBuf>,
-    /// Worker threads among which connections are shared out. Default: one a core.
+    /// Worker threads among which connections are shared out, 1 to 1,024. Default: one a core.
     pub threads: usize,
-    /// How many databases there are. Default 16, as Redis has it.
+    /// How many databases there are, 1 to 1,048,576. Default 16, as Redis has it.
     pub databases: usize,
-    /// Shards of each database, rounded up to a power of two of at least 2. More of them make for shorter pauses when a large
+    /// Shards of each database, 2 to 65,536, rounded up to a power of two. More of them make for shorter pauses when a large
     /// keyspace grows, at 160 bytes each, and for more of the cache. Default 64; the binary takes 256.
     pub shards: usize,
     /// What is written to standard error. Default nothing; the binary takes [`LogLevel::Notice`].
@@ -46,6 +57,26 @@ impl Default for Config {
         }
     }
 }
+
+impl Config {
+    /// Whether the numbers are such that a server can be made of them without asking for memory without bound.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let within = |name: &str, value: usize, range: RangeInclusive<usize>| match range.contains(&value) {
+            true => Ok(()),
+            false => Err(Error::Parameter(format!("{name} must be between {} and {}", range.start(), range.end()))),
+        };
+        within("databases", self.databases, 1..=DATABASES_MAX)?;
+        within("threads", self.threads, 1..=THREADS_MAX)?;
+        within("shards", self.shards, 2..=SHARDS_MAX)
+    }
+}
+
+/// Most databases of a server, at 16 bytes each before the first use.
+const DATABASES_MAX: usize = 1 << 20;
+/// Most worker threads.
+const THREADS_MAX: usize = 1024;
+/// Most shards of a database: their number has to be known from a part of the hash.
+const SHARDS_MAX: usize = 1 << 16;
 
 /// How much a server tells about itself, in Redis's words, the most talkative first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -71,8 +71,8 @@ struct ServerArgs {
     /// The version of Redis that clients are told, as x.y.z: libraries choose their features by it.
     #[arg(long, env = "REDLET_REDIS_VERSION", default_value = "7.4.0", value_parser = parse_version)]
     redis_version: String,
-    /// Any other parameter of `CONFIG SET`, as NAME=VALUE; may be repeated.
-    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse_parameter)]
+    /// Any other parameter of `CONFIG SET`, as NAME=VALUE; may be repeated, or hold several separated by semicolons.
+    #[arg(long = "set", value_name = "NAME=VALUE", env = "REDLET_SET", value_delimiter = ';', value_parser = parse_parameter)]
     parameters: Vec<(String, String)>,
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct PingArgs {
     #[arg(short, long, env = "REDLET_PORT", default_value_t = 6379)]
     port: u16,
     /// Path of a Unix socket, instead of host and port.
-    #[arg(long)]
+    #[arg(long, env = "REDLET_UNIXSOCKET")]
     unixsocket: Option<PathBuf>,
     /// Password, if one is required.
     #[arg(short = 'a', long, env = "REDLET_REQUIREPASS", hide_env_values = true)]

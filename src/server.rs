@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
@@ -76,6 +77,12 @@ impl Bound {
     pub(crate) async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
         let Self { shared, workers, tcp, unix } = self;
         let unixsocket = unix.as_ref().and_then(|_| shared.config.unixsocket.clone());
+        for addr in tcp.iter().filter_map(|listener| listener.local_addr().ok()) {
+            shared.log.notice(&format!("listening on {addr}"));
+        }
+        if let Some(path) = &unixsocket {
+            shared.log.notice(&format!("listening on {}", path.display()));
+        }
         let ending = Ending { shared: Arc::clone(&shared), unixsocket };
         let workers = Arc::new(workers);
         let mut accepting = JoinSet::new();
@@ -86,10 +93,7 @@ impl Bound {
             accepting.spawn(accept_unix(listener, Arc::clone(&shared), Arc::clone(&workers)));
         }
         accepting.spawn(sweep(Arc::clone(&shared)));
-        tokio::select! {
-            () = shutdown => {}
-            () = stopped(&shared) => {}
-        }
+        either(shutdown, stopped(&shared)).await;
         drop(ending);
         accepting.shutdown().await;
         // A connection that does not end in time is ended with its worker.
@@ -98,8 +102,19 @@ impl Bound {
         if let Some(mut workers) = Arc::into_inner(workers) {
             let _ended = tokio::task::spawn_blocking(move || workers.end()).await;
         }
+        shared.log.notice("stopped");
         Ok(())
     }
+}
+
+/// Waits for whichever comes first.
+async fn either(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
+    let (mut one, mut other) = (pin!(one), pin!(other));
+    std::future::poll_fn(|cx| {
+        let done = one.as_mut().poll(cx).is_ready() || other.as_mut().poll(cx).is_ready();
+        if done { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
 }
 
 /// Has everything end that the server has begun, also when whoever runs it lets go of it.

@@ -56,11 +56,12 @@ impl Shared {
     /// # Errors
     /// A parameter in `config` that is unknown or has no such value.
     pub fn new(config: Config) -> Result<Self, Error> {
+        config.check()?;
         let clock = Clock::default();
         let started = clock.now();
         let settings =
             Settings::new(&config).map_err(|refused| Error::Parameter(String::from_utf8_lossy(&refused.wire()).into_owned()))?;
-        let shards = config.shards.max(2).next_power_of_two();
+        let shards = config.shards.next_power_of_two();
         Ok(Self {
             log: Log::new(settings.loglevel()),
             store: Store::new(config.databases, shards),

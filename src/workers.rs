@@ -77,8 +77,7 @@ impl Drop for Counted {
 impl Workers {
     /// Starts as many threads as the configuration says.
     pub(crate) fn start(shared: &Shared) -> io::Result<Self> {
-        let threads =
-            (0..shared.config.threads.max(1)).map(|number| WorkerThread::start(shared, number)).collect::<io::Result<_>>()?;
+        let threads = (0..shared.config.threads).map(|number| WorkerThread::start(shared, number)).collect::<io::Result<_>>()?;
         Ok(Self { threads })
     }
 

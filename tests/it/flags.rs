@@ -38,6 +38,14 @@ fn a_parameter_that_is_refused_reads_like_a_message_and_not_like_a_reply() {
 }
 
 #[test]
+fn numbers_that_would_ask_for_too_much_are_refused() {
+    check(&mut redlet(&["--port", "0", "--databases", "0"]), 1, "redlet: databases must be between 1 and 1048576\n");
+    check(&mut redlet(&["--port", "0", "--databases", "2000000000"]), 1, "redlet: databases must be between 1 and 1048576\n");
+    check(&mut redlet(&["--port", "0", "--threads", "0"]), 1, "redlet: threads must be between 1 and 1024\n");
+    check(&mut redlet(&["--port", "0", "--shards", "1000000000"]), 1, "redlet: shards must be between 2 and 65536\n");
+}
+
+#[test]
 fn the_port_is_told_only_by_a_server_that_has_its_threads() {
     let mut few_descriptors = Command::new("sh");
     few_descriptors.args(["-c", "ulimit -n 40; exec \"$0\" --port 0 --threads 100", env!("CARGO_BIN_EXE_redlet")]);
