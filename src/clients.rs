@@ -1,5 +1,6 @@
 //! All connections as others see them: who they are, what they do, and how to reach them. Must not do I/O.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -127,6 +128,14 @@ impl Client {
     pub fn is_local(&self) -> bool {
         let is_loopback = || self.addr.parse::<SocketAddr>().is_ok_and(|addr| addr.ip().to_canonical().is_loopback());
         self.has(Self::UNIX_SOCKET) || is_loopback()
+    }
+
+    /// Where its requests come from, as monitors see it: its address, or `unix:` and the path of the socket.
+    pub fn origin(&self) -> Cow<'_, str> {
+        match self.addr.strip_suffix(":0") {
+            Some(path) if self.has(Self::UNIX_SOCKET) => format!("unix:{path}").into(),
+            _ => self.addr.as_str().into(),
+        }
     }
 
     /// Has the connection closed by its own task, at once.
@@ -402,6 +411,19 @@ mod tests {
         assert_eq!(clients.paused(true, at(350)), Some(at(400)));
         clients.unpause();
         assert_eq!(clients.paused(true, at(350)), None);
+    }
+
+    #[track_caller]
+    fn check_origin(addr: &str, flags: u32, shown: &str) {
+        let client = Clients::default().add(addr.to_owned(), addr.to_owned(), flags, UnixMillis(0));
+        assert_eq!(client.origin(), shown);
+    }
+
+    #[test]
+    fn a_unix_socket_is_shown_by_its_path() {
+        check_origin("/run/redlet.sock:0", Client::UNIX_SOCKET, "unix:/run/redlet.sock");
+        check_origin("127.0.0.1:50", 0, "127.0.0.1:50");
+        check_origin("[::1]:0", 0, "[::1]:0");
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub fn show(cx: &mut Context<'_>, request: &Request<'_>) {
     let micros = cx.shared.clock.micros();
     let client = &cx.session.client;
     let (seconds, fraction, db) = (micros / 1_000_000, micros % 1_000_000, cx.keys.selected());
-    let mut line = format!("+{seconds}.{fraction:06} [{db} {}]", client.addr).into_bytes();
+    let mut line = format!("+{seconds}.{fraction:06} [{db} {}]", client.origin()).into_bytes();
     for arg in request.public_argv(cx.command) {
         line.push(b' ');
         push_quoted(&mut line, arg);
