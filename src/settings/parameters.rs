@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize};
 use super::Settings;
 use super::kind::Kind;
 use super::special::{
-    activedefrag, client_output_buffer_limit, hz, notify_keyspace_events, oom_score_adj_values, percentiles, repl_backlog_size,
-    save, title_template,
+    activedefrag, client_output_buffer_limit, hostname, hz, notify_keyspace_events, oom_score_adj_values, percentiles,
+    repl_backlog_size, save, title_template,
 };
 
 /// One parameter.
@@ -164,7 +164,7 @@ pub static PARAMETERS: &[Parameter] = &[
     Parameter::new("cluster-allow-reads-when-down", "no", Kind::Bool),
     Parameter::new("cluster-allow-replica-migration", "yes", Kind::Bool),
     Parameter::new("cluster-announce-bus-port", "0", Kind::Int(0, PORT_MAX)),
-    Parameter::new("cluster-announce-hostname", "", Kind::Text),
+    Parameter::new("cluster-announce-hostname", "", Kind::Special(hostname)),
     Parameter::new("cluster-announce-human-nodename", "", Kind::Text),
     Parameter::new("cluster-announce-ip", "", Kind::Text),
     Parameter::new("cluster-announce-port", "0", Kind::Int(0, PORT_MAX)),

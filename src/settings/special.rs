@@ -144,3 +144,16 @@ pub(super) fn activedefrag(old: &[u8], given: &[u8]) -> Accepted {
     }
     Ok(kept)
 }
+
+/// `cluster-announce-hostname`: a name, or none.
+pub(super) fn hostname(_: &[u8], given: &[u8]) -> Accepted {
+    const BYTES_MAX: usize = 255;
+    if given.len() > BYTES_MAX {
+        return Err("Hostnames must be less than 256 characters".into());
+    }
+    if given.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(byte)) {
+        Ok(given.to_vec())
+    } else {
+        Err("Hostnames may only contain alphanumeric characters, hyphens or dots".into())
+    }
+}
