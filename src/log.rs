@@ -1,5 +1,6 @@
 //! What a server says about itself, on standard error.
 
+use std::io::Write as _;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::config::LogLevel;
@@ -33,7 +34,8 @@ impl Log {
 
     fn write(&self, level: LogLevel, text: &str) {
         if level as u8 >= self.level.load(Ordering::Relaxed) {
-            eprintln!("redlet: {text}");
+            // Whoever read standard error may be gone, which must not end what had something to say.
+            let _told = writeln!(std::io::stderr(), "redlet: {text}");
         }
     }
 }

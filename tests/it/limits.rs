@@ -259,3 +259,11 @@ fn a_server_stops_though_a_peer_does_not_read() {
     let elapsed = time_to_stop(server);
     assert!(elapsed < Duration::from_secs(6), "{elapsed:?}");
 }
+
+#[test]
+fn a_log_that_nobody_reads_disturbs_nobody() {
+    let (reader, writer) = std::io::pipe().expect("a pipe can be had");
+    let server = Server::redlet_logging_to(writer.into());
+    drop(reader);
+    check(&mut connect(server.address()), "DEBUG LOG text\r\nPING\r\n", "+OK\r\n+PONG\r\n");
+}

@@ -33,7 +33,7 @@ impl Server {
             let address = free_address();
             let mut command = Command::new("redis-server");
             command.args(["--port", &address.port().to_string(), "--save", "", "--enable-debug-command", "yes"]);
-            let child = start(command.stdout(Stdio::null()), &directory);
+            let child = start(command.stdout(Stdio::null()).stderr(Stdio::null()), &directory);
             let mut server = Server { child, address, directory, _stdout_kept: None };
             if server.accepts() {
                 return server;
@@ -45,12 +45,18 @@ impl Server {
     /// Our binary, which tells the port it got on its first line.
     #[cfg(feature = "cli")]
     pub(crate) fn redlet() -> Server {
+        Server::redlet_logging_to(Stdio::null())
+    }
+
+    /// The same with another standard error.
+    #[cfg(feature = "cli")]
+    pub(crate) fn redlet_logging_to(stderr: Stdio) -> Server {
         use std::io::BufRead as _;
 
         let directory = new_directory();
         let mut command = Command::new(env!("CARGO_BIN_EXE_redlet"));
         command.args(["--port", "0", "--enable-debug-command", "yes"]);
-        let child = start(command.stdout(Stdio::piped()), &directory);
+        let child = start(command.stdout(Stdio::piped()).stderr(stderr), &directory);
         // Whatever its first line says, from here on it is ended.
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let mut server = Server { child, address, directory, _stdout_kept: None };
@@ -128,7 +134,7 @@ impl Drop for Server {
 
 fn start(command: &mut Command, directory: &Path) -> Child {
     let program = command.get_program().to_owned();
-    let child = command.current_dir(directory).stdin(Stdio::null()).stderr(Stdio::null()).spawn();
+    let child = command.current_dir(directory).stdin(Stdio::null()).spawn();
     child.unwrap_or_else(|error| panic!("{}: {error}", program.display()))
 }
 
