@@ -32,7 +32,8 @@ const READ_BYTES_MIN: usize = 4 * 1024;
 const READ_BYTES_MAX: usize = 16 * 1024;
 /// How long a stopping server listens for requests that are already on their way.
 const STOP_GRACE: Duration = Duration::from_millis(10);
-
+/// How often a peer that cannot be read from, because it has sent enough, is looked at whether it is still there.
+const GONE_CHECK: Duration = Duration::from_secs(1);
 /// Bytes that a connection may bring and be sent at one go before others have their turn.
 const TURN_BYTES_MAX: usize = 512 * 1024;
 
@@ -47,9 +48,6 @@ impl Drop for Listed {
         self.shared.clients.remove(&self.conversation.session().client);
     }
 }
-
-/// How often a peer that cannot be read from, because it has sent enough, is looked at whether it is still there.
-const GONE_CHECK: Duration = Duration::from_secs(1);
 
 /// A stream that can tell that its peer has ended it before all that the peer sent has been read.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {
@@ -261,6 +259,11 @@ impl<S: Stream> Connection<S> {
             }
         };
         let taken = self.taken - before;
+        if taken > 0 {
+            // A peer that takes a large reply slowly is not idle.
+            let now = self.listed.shared.clock.now();
+            self.listed.conversation.session().client.active.store(now.0, Ordering::Relaxed);
+        }
         self.turn_bytes += taken;
         desk.lock().worker.stats.output_bytes.add(taken as u64);
         if outcome.is_ready() {
@@ -453,6 +456,17 @@ mod tests {
         let (connection, heard) = stage.connect(format!("ECHO {value}\r\nPING\r\n").as_bytes(), Taking::Bytes(7));
         assert!(poll(Box::pin(connection.serve(Arc::clone(&stage.desk))).as_mut()).is_pending());
         assert_eq!(String::from_utf8_lossy(&heard.lock()), format!("$10000\r\n{value}\r\n+PONG\r\n"));
+    }
+
+    #[test]
+    fn a_peer_that_takes_a_reply_is_not_idle() {
+        let stage = Stage::new();
+        let (mut connection, _) = stage.connect(b"", Taking::Bytes(3));
+        connection.output = b"+OK\r\n".to_vec();
+        let client = Arc::clone(&connection.listed.conversation.session().client);
+        client.active.store(0, Ordering::Relaxed);
+        assert!(poll(Box::pin(connection.serve(Arc::clone(&stage.desk))).as_mut()).is_pending());
+        assert!(client.active.load(Ordering::Relaxed) > 0);
     }
 
     #[test]
