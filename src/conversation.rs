@@ -146,6 +146,7 @@ impl Conversation {
                 Ok(skipped) => consumed = offset + skipped,
                 Err(error) => {
                     worker.stats.errors.add(1);
+                    shared.stats.count_error(&error.wire());
                     if self.session.reply_mode == ReplyMode::On {
                         Reply::new(out, self.session.protocol).error(error.wire());
                     }

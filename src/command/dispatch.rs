@@ -107,7 +107,12 @@ fn find(request: &Request<'_>) -> Result<(&'static Command, usize), CommandError
 #[inline]
 fn run(cx: &mut Context<'_>, request: &Request<'_>, ran: &mut bool) -> Outcome {
     let argv = request.argv;
-    let (command, name_words) = find(request)?;
+    let (command, name_words) = find(request).inspect_err(|_| {
+        // A container on its own was found, and lacks an argument; with an unknown subcommand nothing was.
+        if let Some(container) = request.command.filter(|_| argv.len() == 1) {
+            cx.stats.commands[container.id].rejected.add(1);
+        }
+    })?;
     let counters = &cx.stats.commands[command.id];
     if let Err(error) = guard(cx, command, argv) {
         counters.rejected.add(1);
