@@ -124,7 +124,20 @@ impl Context<'_> {
     /// The connection runs nothing else until then.
     pub fn wait(&mut self, until: Option<UnixMillis>, then: Resume) {
         self.session.client.begin_wait();
-        self.wait = Some(Wait { until, then, carried: 0 });
+        self.wait = Some(Wait { until, then, carried: 0, is_busy: false });
+    }
+
+    /// Puts the answer off until then. Unlike [`Self::wait`] this counts as time that the command takes: it is one that only pretends
+    /// to be slow.
+    pub fn wait_busy(&mut self, until: UnixMillis, then: Resume) {
+        self.session.client.begin_wait();
+        self.wait = Some(Wait { until: Some(until), then, carried: 0, is_busy: true });
+    }
+
+    /// Nanoseconds that the command will be busy from now on although it does nothing.
+    pub fn busy_nanos(&self) -> u64 {
+        let until = self.wait.filter(|wait| wait.is_busy).and_then(|wait| wait.until);
+        until.map_or(0, |until| until.millis_since(self.now()).saturating_mul(1_000_000))
     }
 
     /// Hands `carried` to what answers after the wait.
@@ -160,6 +173,8 @@ pub struct Wait {
     pub then: Resume,
     /// What it is handed.
     pub carried: usize,
+    /// Whether the wait counts as time that the command takes.
+    pub is_busy: bool,
 }
 
 /// Answers for a command that has waited. It is handed what the command carried into the wait.

@@ -365,6 +365,7 @@ fn time(cx: &mut Context<'_>, request: &Request<'_>, timed: &mut u64) -> bool {
     if !ran {
         return false;
     }
+    let nanos = nanos.saturating_add(cx.busy_nanos());
     cx.stats.commands[cx.command.id].nanos.add(nanos);
     let millis = nanos / 1_000_000;
     let threshold = cx.shared.settings.latency_millis.load(Ordering::Relaxed);

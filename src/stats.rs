@@ -22,7 +22,7 @@ impl Counter {
     /// Adds `n`. Only the owning thread calls this, so a plain load and store lose nothing.
     #[inline]
     pub fn add(&self, n: u64) {
-        self.0.store(self.0.load(Ordering::Relaxed) + n, Ordering::Relaxed);
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
     }
 
     /// The count so far.

@@ -93,6 +93,11 @@ impl<'a> Keyspace<'a> {
         })
     }
 
+    /// Looks at a key as tools do: notes no use and counts nothing.
+    pub fn inspect<R>(&self, key: Key<'_>, f: impl FnOnce(Option<Found<'_>>) -> R) -> R {
+        self.db().read(key, Moment { touch: Touch::No, ..self.at }, f)
+    }
+
     /// Counts a hit or a miss, for a command that reads what it then changes.
     #[inline]
     pub fn count(&self, hit: bool) {

@@ -79,14 +79,14 @@ fn sleep(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     if millis == 0 {
         return answer(cx, 0);
     }
-    cx.wait(Some(cx.now().plus_millis(millis)), answer);
+    cx.wait_busy(cx.now().plus_millis(millis), answer);
     Ok(())
 }
 
 fn object(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let key = args.key()?;
     let now = cx.now();
-    let text = cx.keys.peek(key, |found| {
+    let text = cx.keys.inspect(key, |found| {
         found.map(|found| {
             let value = found.value();
             let idle = u64::from(found.idle_seconds(now));
@@ -174,7 +174,7 @@ fn digest_value(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     cx.reply.array(args.len());
     for key in args.keys() {
         let mut digest = Digest::default();
-        cx.keys.peek(key, |found| {
+        cx.keys.inspect(key, |found| {
             if let Some(found) = found {
                 mix_value(&mut digest, found);
             }

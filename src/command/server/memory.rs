@@ -41,7 +41,7 @@ fn memory_usage(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
             return Err(CommandError::Syntax);
         }
     }
-    match cx.keys.peek(key, |found| found.map(crate::store::Found::memory)) {
+    match cx.keys.inspect(key, |found| found.map(crate::store::Found::memory)) {
         Some(bytes) => cx.reply.len(bytes),
         None => cx.reply.null(),
     }
