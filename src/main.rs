@@ -107,7 +107,7 @@ impl ServerArgs {
             parameters.extend(value.map(|value| (name.to_owned(), value)));
         };
         set("requirepass", self.requirepass);
-        set("maxclients", self.maxclients.map(|value| value.to_string()));
+        set("maxclients", Some(clients_within_limit(self.maxclients.unwrap_or(MAXCLIENTS)).to_string()));
         set("timeout", self.timeout.map(|value| value.to_string()));
         set("tcp-keepalive", self.tcp_keepalive.map(|value| value.to_string()));
         let default = Config::default();
@@ -123,6 +123,27 @@ impl ServerArgs {
             redis_version: self.redis_version,
             parameters,
         }
+    }
+}
+
+/// Redis's default `maxclients`.
+const MAXCLIENTS: u64 = 10_000;
+/// Descriptors that are not clients': listeners, event loops, standard streams. As many as Redis sets aside.
+const DESCRIPTORS_RESERVED: u64 = 32;
+
+/// Raises the process's limit of open files for `wanted` clients, as far as it may be raised, and tells how many it will do for.
+fn clients_within_limit(wanted: u64) -> u64 {
+    let needed = wanted.saturating_add(DESCRIPTORS_RESERVED);
+    match rlimit::increase_nofile_limit(needed) {
+        Ok(limit) if limit < needed => {
+            let clients = limit.saturating_sub(DESCRIPTORS_RESERVED).max(1);
+            // Whoever closed standard error does not want to be told.
+            let _told =
+                writeln!(std::io::stderr(), "redlet: the limit of {limit} open files allows {clients} clients, not {wanted}");
+            clients
+        }
+        // Where the limit cannot be asked for, accepting tells when it is reached.
+        Ok(_) | Err(_) => wanted,
     }
 }
 

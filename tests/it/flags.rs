@@ -46,9 +46,16 @@ fn numbers_that_would_ask_for_too_much_are_refused() {
 }
 
 #[test]
+fn fewer_clients_are_promised_where_files_are_few() {
+    let mut few_descriptors = Command::new("sh");
+    few_descriptors.args(["-c", "ulimit -n 40; exec \"$0\" --port 0 --set foo=1", env!("CARGO_BIN_EXE_redlet")]);
+    check(&mut few_descriptors, 1, "redlet: the limit of 40 open files allows 8 clients, not 10000\n");
+}
+
+#[test]
 fn the_port_is_told_only_by_a_server_that_has_its_threads() {
     let mut few_descriptors = Command::new("sh");
-    few_descriptors.args(["-c", "ulimit -n 40; exec \"$0\" --port 0 --threads 100", env!("CARGO_BIN_EXE_redlet")]);
+    few_descriptors.args(["-c", "ulimit -n 40; exec \"$0\" --port 0 --threads 100 --maxclients 8", env!("CARGO_BIN_EXE_redlet")]);
     check(&mut few_descriptors, 1, "redlet: cannot start a thread with its event loop: ");
 }
 

@@ -55,6 +55,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("tokio", &["server", "socket", "workers", "embed", "main"]),
     ("clap", &["main", "ping"]),
     ("mimalloc", &["main"]),
+    ("rlimit", &["main"]),
 ];
 
 /// The only files in which `unsafe` may stand.
