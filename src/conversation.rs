@@ -233,7 +233,7 @@ impl Conversation {
         let mut cx = context(&mut self.session, worker, shared, now, out);
         worker.prefetch(cx.keys.db());
         let begun = Instant::now();
-        let (mut timed, mut processed, mut last, mut stop) = (0, 0, None, None);
+        let (mut timed, mut processed, mut answered, mut last, mut stop) = (0, 0, 0, None, None);
         let mut time_all = false;
         for parsing in &worker.requests {
             let request = worker.request(parsing, input);
@@ -254,6 +254,7 @@ impl Conversation {
                 command::dispatch(&mut cx, &request)
             };
             done(parsing.end);
+            answered += 1;
             processed += u64::from(ran);
             if ran && shared.clients.has_monitors() {
                 monitor::show(&mut cx, &request);
@@ -277,7 +278,11 @@ impl Conversation {
         cx.session.client.last_command.store(last, Ordering::Relaxed);
         drop(cx);
         worker.stats.processed.add(processed);
-        worker.share_time(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX).saturating_sub(timed), time_all);
+        if !time_all {
+            let nanos = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            // What is parsed behind a stop is run later.
+            worker.share_time(&worker.requests[..answered], nanos.saturating_sub(timed));
+        }
         stop
     }
 
@@ -326,13 +331,11 @@ impl Worker {
         }
     }
 
-    /// Shares the time of a batch among those of its commands that were not timed on their own.
-    fn share_time(&self, nanos: u64, all_timed: bool) {
-        let untimed = || self.requests.iter().filter_map(|parsing| parsing.command).filter(|command| !command.timed);
+    /// Shares the time of `requests` among those of their commands that were not timed on their own.
+    fn share_time(&self, requests: &[Parsing], nanos: u64) {
+        let untimed = || requests.iter().filter_map(|parsing| parsing.command).filter(|command| !command.timed);
         let share = nanos / (untimed().count() as u64).max(1);
-        if !all_timed {
-            untimed().for_each(|command| self.stats.commands[command.id].nanos.add(share));
-        }
+        untimed().for_each(|command| self.stats.commands[command.id].nanos.add(share));
     }
 }
 
