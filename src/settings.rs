@@ -202,12 +202,6 @@ impl Settings {
     pub fn password_is(&self, password: &[u8]) -> bool {
         secret::is_same(&self.values.read()[place("requirepass")], password)
     }
-
-    /// Requires `password` of new connections; an empty one requires none.
-    pub fn set_password(&self, password: &[u8]) {
-        self.values.write()[place("requirepass")] = password.to_vec();
-        self.password_required.store(!password.is_empty(), Ordering::Release);
-    }
 }
 
 /// Where the parameter of this name stands in the table. The name is one that the program itself wrote.

@@ -12,16 +12,12 @@ pub enum CommandError {
     NotInteger,
     /// An argument or a value is not a floating-point number.
     NotFloat,
-    /// The key holds a value of another type.
-    WrongType,
     /// An expire time that is out of range for the command of this name.
     InvalidExpire(&'static str),
     /// The result would leave the range of 64 bits.
     Overflow,
     /// A string would exceed `proto-max-bulk-len`.
     StringTooLong,
-    /// An integer outside what the command takes.
-    OutOfRange,
     /// A database number that does not exist.
     DbIndex,
     /// Another client ended the wait with an error.
@@ -71,11 +67,9 @@ impl fmt::Display for CommandError {
             Self::Syntax => "ERR syntax error",
             Self::NotInteger => "ERR value is not an integer or out of range",
             Self::NotFloat => "ERR value is not a valid float",
-            Self::WrongType => "WRONGTYPE Operation against a key holding the wrong kind of value",
             Self::InvalidExpire(name) => return write!(f, "ERR invalid expire time in '{name}' command"),
             Self::Overflow => "ERR increment or decrement would overflow",
             Self::StringTooLong => "ERR string exceeds maximum allowed size (proto-max-bulk-len)",
-            Self::OutOfRange => "ERR value is out of range",
             Self::DbIndex => "ERR DB index is out of range",
             Self::Unblocked => "UNBLOCKED client unblocked via CLIENT UNBLOCK",
             Self::NoSuchKey => "ERR no such key",

@@ -63,10 +63,6 @@ pub(super) fn key_specs(syntax: &[Arg], mut position: usize) -> Vec<KeySpec> {
 
 /// The keys of a request: their positions and what is done to them. `None` when the request is too short to have them.
 pub(super) fn find(spec: &Spec, specs: &[KeySpec], argv: &Argv<'_>) -> Option<Vec<(usize, KeyFlags)>> {
-    if let Some(find_keys) = spec.find_keys {
-        let flags = specs.first().map_or(KeyFlags::LOOK, |run| run.flags);
-        return Some(find_keys(argv)?.into_iter().map(|position| (position, flags)).collect());
-    }
     let mut found = Vec::new();
     for run in specs {
         let flags = spec.key_flags.map_or(run.flags, |decide| decide(argv));

@@ -30,8 +30,6 @@ pub struct Spec {
     pub deprecated: Option<Deprecated>,
     /// What runs it.
     pub run: Handler,
-    /// Finds the keys where the syntax alone cannot tell. `None` for all but a few.
-    pub find_keys: Option<FindKeys>,
     /// Finds the arguments that are secrets, so that neither monitors nor the slow log show them. `None` for all but a few.
     pub find_secrets: Option<FindSecrets>,
     /// What a given request does to its keys, where its options decide that. `None` where the syntax says it all.
@@ -39,9 +37,6 @@ pub struct Spec {
     /// What `COMMAND INFO` adds to the flags of its keys, in Redis's words.
     pub key_notes: Option<&'static str>,
 }
-
-/// Positions of the keys in a request, for commands whose syntax alone does not tell; `None` when there is no way to tell.
-pub type FindKeys = fn(argv: &super::Argv<'_>) -> Option<Vec<usize>>;
 
 /// Positions of the secrets in a request, whether or not the request is well-formed.
 pub type FindSecrets = fn(argv: &super::Argv<'_>) -> Vec<usize>;
@@ -63,7 +58,6 @@ impl Spec {
         subcommands: &[],
         deprecated: None,
         run: unreachable_container,
-        find_keys: None,
         find_secrets: None,
         key_flags: None,
         key_notes: None,

@@ -267,3 +267,18 @@ fn a_log_that_nobody_reads_disturbs_nobody() {
     drop(reader);
     check(&mut connect(server.address()), "DEBUG LOG text\r\nPING\r\n", "+OK\r\n+PONG\r\n");
 }
+
+#[test]
+fn a_signal_has_what_is_in_answered_and_the_process_end_well() {
+    for signal in ["TERM", "INT"] {
+        let mut server = Server::redlet();
+        let mut stream = connect(server.address());
+        check(&mut stream, "PING\r\n", "+PONG\r\n");
+        stream.write_all(&b"PING\r\n".repeat(1000)).expect("the server takes requests");
+        assert_eq!(server.end_by(signal).code(), Some(0), "{signal}");
+        let mut heard = Vec::new();
+        stream.read_to_end(&mut heard).expect("an orderly end");
+        assert_eq!(heard.len(), b"+PONG\r\n".len() * 1000, "{signal}");
+        assert!(TcpStream::connect(server.address()).is_err(), "nobody listens any more");
+    }
+}

@@ -76,6 +76,14 @@ impl Server {
         self.address
     }
 
+    /// Sends it a signal by name, and waits for its end.
+    #[cfg(feature = "cli")]
+    pub(crate) fn end_by(&mut self, signal: &str) -> std::process::ExitStatus {
+        let sent = Command::new("kill").args([format!("-{signal}"), self.pid().to_string()]).status();
+        assert!(sent.expect("there is a command kill").success(), "the process takes a signal");
+        self.child.wait().expect("a process can be waited for")
+    }
+
     /// The number of its process.
     #[cfg(feature = "cli")]
     pub(crate) fn pid(&self) -> u32 {

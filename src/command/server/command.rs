@@ -253,7 +253,7 @@ fn keys_of(request: &Argv<'_>) -> Result<Vec<(usize, KeyFlags)>, CommandError> {
     if let Some(name) = request.get(1).filter(|_| !command.subcommands.is_empty()) {
         command = command.subcommand(name).ok_or(INVALID_COMMAND)?;
     }
-    if command.key_specs.is_empty() && command.spec.find_keys.is_none() {
+    if command.key_specs.is_empty() {
         return Err(CommandError::text("ERR The command has no key arguments"));
     }
     if !command.accepts(request.len()) {
