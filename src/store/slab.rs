@@ -37,11 +37,22 @@ struct Class {
     taken: u32,
 }
 
+/// What stands at the beginning of a chunk. Its slots follow.
+#[derive(Debug)]
+struct Chunk {
+    /// The chunk carved before it.
+    before: Option<NonNull<Chunk>>,
+    layout: Layout,
+}
+
+const _: () = assert!(size_of::<Chunk>().is_multiple_of(ALIGN) && align_of::<Chunk>() <= ALIGN);
+
 /// The slots of a shard.
 #[derive(Debug, Default)]
 pub(super) struct Slabs {
     classes: Vec<Class>,
-    chunks: Vec<(NonNull<u8>, Layout)>,
+    /// The chunk carved last.
+    chunks: Option<NonNull<Chunk>>,
     /// In slots that are taken.
     taken_bytes: usize,
     /// In all slots there are.
@@ -118,13 +129,10 @@ impl Slabs {
             return slot;
         }
         let slot = class.fresh.unwrap_or_else(|| {
-            let slots = chunk_slots(class.taken as usize, space.bytes);
-            let layout = Space::apart(slots as usize * space.bytes).layout();
-            let chunk = request(layout);
-            self.chunks.push((chunk, layout));
-            self.all_bytes += layout.size();
-            class.fresh_left = slots;
-            chunk
+            class.fresh_left = chunk_slots(class.taken as usize, space.bytes);
+            let slots_bytes = class.fresh_left as usize * space.bytes;
+            self.all_bytes += slots_bytes;
+            carve(&mut self.chunks, slots_bytes)
         });
         class.fresh_left -= 1;
         // SAFETY: where one more slot is left, the chunk goes on behind this one.
@@ -186,19 +194,37 @@ impl Slabs {
 
 impl Drop for Slabs {
     fn drop(&mut self) {
-        for (chunk, layout) in self.chunks.drain(..) {
-            // SAFETY: `allocate` requested the chunk with this layout. Whoever drops the slabs has no entry in them left.
-            unsafe { dealloc(chunk.as_ptr(), layout) };
+        while let Some(chunk) = self.chunks {
+            // SAFETY: `carve` wrote there what stands at the beginning of a chunk and requested it with that layout. Whoever drops the
+            // slabs has no entry in them left.
+            unsafe {
+                let Chunk { before, layout } = chunk.read();
+                dealloc(chunk.as_ptr().cast(), layout);
+                self.chunks = before;
+            }
         }
+    }
+}
+
+/// Puts a new chunk before `chunks`, and tells where its slots begin.
+fn carve(chunks: &mut Option<NonNull<Chunk>>, slots_bytes: usize) -> NonNull<u8> {
+    let layout = Space::apart(size_of::<Chunk>() + slots_bytes).layout();
+    let chunk = request(layout).cast::<Chunk>();
+    // SAFETY: the memory is new, large enough for this and the slots behind it, and aligned for it.
+    unsafe {
+        chunk.write(Chunk { before: *chunks, layout });
+        *chunks = Some(chunk);
+        chunk.add(1).cast()
     }
 }
 
 /// How many slots of `bytes` the next chunk has when `taken` are wanted.
 fn chunk_slots(taken: usize, bytes: usize) -> u32 {
     let wanted = (taken / GROWTH * bytes).clamp(CHUNK_MIN, CHUNK_MAX);
-    // Three binary digits: what allocators keep in stock.
+    // Three binary digits: sizes that allocators keep in stock.
     let shift = wanted.ilog2() - 2;
-    u32::try_from((wanted >> shift << shift) / bytes).map_or(1, |slots| slots.max(1))
+    let room = (wanted >> shift << shift) - size_of::<Chunk>();
+    u32::try_from(room / bytes).map_or(1, |slots| slots.max(1))
 }
 
 fn request(layout: Layout) -> NonNull<u8> {
