@@ -11,6 +11,9 @@ use hashbrown::raw::{Bucket, RawTable};
 use super::entry::{Entry, prefetch};
 use super::slab::Slabs;
 
+/// How far ahead of a walk over all entries they are fetched: none of them is likely to be in the cache.
+const AHEAD: usize = 16;
+
 /// What a slot holds: dashmap pairs each key with a value, which here is nothing.
 pub(super) type Pair = (Entry, SharedValue<()>);
 pub(super) type Table = RawTable<Pair>;
@@ -81,10 +84,9 @@ impl Crowd {
     }
 }
 
-/// Doubles a table. The entries are fetched ahead, since the key of each has to be read and none is likely to be in the cache.
+/// Doubles a table. The key of each entry has to be read for that.
 #[cold]
 fn grow(table: &mut Table, rehash: impl Fn(&Entry) -> u64) {
-    const AHEAD: usize = 16;
     let mut grown = Table::with_capacity(table.buckets() / 8 * 7 + 1);
     // SAFETY: the table outlives both iterators and does not change meanwhile. Entries are moved out of it, and dropping it drops
     // none: an entry is freed by hand.
@@ -166,6 +168,9 @@ fn at(table: &Table, index: usize) -> Option<&Entry> {
 /// Removes every entry that `doomed` tells and hands it over, to be freed.
 pub(super) fn extract(table: &mut Table, mut doomed: impl FnMut(&Entry) -> bool, mut take: impl FnMut(Entry)) {
     for index in 0..table.buckets() {
+        if let Some(entry) = at(table, index + AHEAD) {
+            entry.prefetch();
+        }
         if at(table, index).is_some_and(&mut doomed) {
             // SAFETY: the slot was just seen to be full.
             take(unsafe { table.remove(table.bucket(index)) }.0.0);
