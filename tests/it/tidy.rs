@@ -48,7 +48,7 @@ const GRAPH: &[(&str, &[&str])] = &[
 const CRATES: &[(&str, &[&str])] = &[
     ("redis_protocol", &["resp"]),
     ("dashmap", &["store"]),
-    ("crossbeam-utils", &["store"]),
+    ("crossbeam_utils", &["store"]),
     ("hashbrown", &["store"]),
     ("ahash", &["store"]),
     ("sha1_smol", &["command"]),
