@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::children::Process;
 use crate::cpu::{CpuTime, CpuUsed};
 use crate::generator::{CONNECTIONS, Pool, Ring, Verb};
+use crate::histogram::Histogram;
 use crate::server::Server;
 
 /// Requests in one measurement, by pipeline depth and haste. Each is a multiple of its depth.
@@ -120,6 +121,20 @@ impl Pools {
     }
 }
 
+/// How long clients waited for the replies to a batch. A figure that cannot be told is absent.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Latency {
+    pub(crate) p50: Option<Duration>,
+    pub(crate) p99: Option<Duration>,
+    pub(crate) p999: Option<Duration>,
+}
+
+impl Latency {
+    pub(crate) fn of(histogram: &Histogram) -> Self {
+        Self { p50: histogram.quantile(0.5), p99: histogram.quantile(0.99), p999: histogram.quantile(0.999) }
+    }
+}
+
 /// What one load cost one server, once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
@@ -127,6 +142,7 @@ pub(crate) struct Sample {
     pub(crate) requests: u32,
     /// From the first request to the last reply, as the client saw it.
     pub(crate) elapsed: Duration,
+    pub(crate) latency: Latency,
 }
 
 impl Sample {
@@ -166,10 +182,10 @@ fn measure_generator(load: &Load, server: &Server, pools: &Pools) -> Result<Samp
     let mut ring = Ring::connect(server.port)?;
     thread::sleep(SETTLE);
     let before = CpuTime::of(server.process.pid)?;
-    let elapsed = ring.run(pools.of(load.verb), load.depth, load.requests)?;
+    let run = ring.run(pools.of(load.verb), load.depth, load.requests)?;
     thread::sleep(SETTLE);
     let cpu = CpuTime::of(server.process.pid)?.since(&before);
-    Ok(Sample { cpu, requests: load.requests, elapsed })
+    Ok(Sample { cpu, requests: load.requests, elapsed: run.elapsed, latency: Latency::of(&run.latency) })
 }
 
 /// Its connecting and closing falls into the measurement: some 50 connections on hundreds of thousands of requests.
@@ -194,16 +210,24 @@ fn measure_redis_benchmark(load: &Load, server: &Server) -> Result<Sample, Strin
     thread::sleep(SETTLE);
     let cpu = CpuTime::of(server.process.pid)?.since(&before);
 
-    let rate = benchmark_rate(&output, load.verb).filter(|_| status.success());
-    let rate = rate.ok_or_else(|| format!("redis-benchmark ended with {status} and printed {output:?}"))?;
-    Ok(Sample { cpu, requests: load.requests, elapsed: Duration::from_secs_f64(f64::from(load.requests) / rate) })
+    let (rate, latency) = benchmark_result(&output, load.verb)
+        .filter(|_| status.success())
+        .ok_or_else(|| format!("redis-benchmark ended with {status} and printed {output:?}"))?;
+    let elapsed = Duration::from_secs_f64(f64::from(load.requests) / rate);
+    Ok(Sample { cpu, requests: load.requests, elapsed, latency })
 }
 
-/// Requests per second, the second field of the line that begins with the command's name.
-fn benchmark_rate(csv: &str, verb: Verb) -> Option<f64> {
-    let line = csv.lines().find_map(|line| line.strip_prefix(&format!("\"{}\",\"", verb.uppercase())))?;
-    let rate: f64 = line.split('"').next()?.parse().ok()?;
-    (rate > 0.0).then_some(rate)
+/// Requests per second and latency, from the line that begins with the command's name. Its fields are quoted: name, requests per
+/// second, then the average, minimum, p50, p95, p99 and maximum of the latency in milliseconds. There is no p99.9.
+fn benchmark_result(csv: &str, verb: Verb) -> Option<(f64, Latency)> {
+    let mut rows = csv.lines().map(|line| line.split(',').map(|field| field.trim_matches('"')).collect::<Vec<_>>());
+    let fields = rows.find(|fields| fields.first() == Some(&verb.uppercase()))?;
+    let rate: f64 = fields.get(1)?.parse().ok()?;
+    let millis = |index: usize| {
+        let millis: f64 = fields.get(index)?.parse().ok()?;
+        Duration::try_from_secs_f64(millis / 1e3).ok()
+    };
+    (rate > 0.0).then_some((rate, Latency { p50: millis(4), p99: millis(6), p999: None }))
 }
 
 #[cfg(test)]
@@ -228,10 +252,13 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_is_read_from_the_commands_own_line() {
-        let csv = "\"test\",\"rps\",\"avg_latency_ms\"\n\"SET\",\"1234.50\",\"0.5\"\n";
-        assert_eq!(benchmark_rate(csv, Verb::Set), Some(1234.5));
-        assert_eq!(benchmark_rate(csv, Verb::Get), None);
-        assert_eq!(benchmark_rate("\"SET\",\"0.00\"", Verb::Set), None);
+    fn results_are_read_from_the_commands_own_line() {
+        let csv = "\"test\",\"rps\",\"avg_latency_ms\"\n\"SET\",\"1234.50\",\"0.7\",\"0.1\",\"0.559\",\"0.8\",\"1.5\",\"2\"\n";
+        let millis = |millis: f64| Some(Duration::from_secs_f64(millis / 1e3));
+        let latency = Latency { p50: millis(0.559), p99: millis(1.5), p999: None };
+        assert_eq!(benchmark_result(csv, Verb::Set), Some((1234.5, latency)));
+        assert_eq!(benchmark_result(csv, Verb::Get), None);
+        assert_eq!(benchmark_result("\"SET\",\"0.00\"", Verb::Set), None);
+        assert_eq!(benchmark_result("\"SET\",\"1.00\"", Verb::Set), Some((1.0, Latency::default())));
     }
 }

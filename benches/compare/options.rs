@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use crate::server::{REDIS, REDLET};
+use crate::suite::{self, SUITES, Suite};
 
-/// Shown by `--help` and after a mistake.
-pub(crate) const USAGE: &str = "\
+const USAGE: &str = "\
 usage: benches/compare/run [options]
 
+  --suite NAME[,NAME]  what to measure, in this order; the suites are listed below
   --quick              few requests and 3 rounds: under a minute, for a first look
   --rounds N           interleaved rounds to take the median of (default 5)
   --keys N[,N...]      keyspace sizes, each filled before it is measured (default 100000)
@@ -17,6 +18,12 @@ usage: benches/compare/run [options]
                        It stays in the foreground and is one process
   --help               this text
 ";
+
+/// Shown by `--help` and after a mistake.
+pub(crate) fn usage() -> String {
+    let suites: String = SUITES.iter().map(|suite| format!("  {:<20} {}\n", suite.name, suite.about)).collect();
+    format!("{USAGE}\nsuites (default: {}):\n{suites}", suite::DEFAULT.join(","))
+}
 
 const ROUNDS: u32 = 5;
 const ROUNDS_QUICK: u32 = 3;
@@ -33,6 +40,7 @@ pub(crate) enum Parsed {
 /// A comparison to run.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Options {
+    pub(crate) suites: Vec<&'static Suite>,
     pub(crate) quick: bool,
     pub(crate) rounds: u32,
     pub(crate) keys: Vec<u32>,
@@ -56,6 +64,7 @@ pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Result<Parsed, S
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
         match word.as_str() {
+            "--suite" => options.suites = suites(&value()?)?,
             "--quick" => options.quick = true,
             "--rounds" => rounds = Some(positive(&word, &value()?)?),
             "--keys" => {
@@ -76,6 +85,9 @@ pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Result<Parsed, S
             _ => return Err(format!("unknown option {word}")),
         }
     }
+    if options.suites.is_empty() {
+        options.suites = suite::DEFAULT.iter().filter_map(|name| suite::find(name)).collect();
+    }
     options.rounds = rounds.unwrap_or(if options.quick { ROUNDS_QUICK } else { ROUNDS });
     if options.keys.is_empty() {
         options.keys.push(KEYS);
@@ -88,6 +100,10 @@ fn positive(option: &str, text: &str) -> Result<u32, String> {
         Ok(number) if number > 0 => Ok(number),
         _ => Err(format!("{option} takes a positive number, not {text}")),
     }
+}
+
+fn suites(names: &str) -> Result<Vec<&'static Suite>, String> {
+    names.split(',').map(|name| suite::find(name).ok_or_else(|| format!("there is no suite {name}"))).collect()
 }
 
 fn peer(text: &str) -> Result<Peer, String> {
@@ -113,16 +129,24 @@ mod tests {
         assert_eq!(actual, expected.map_err(str::to_owned), "{line}");
     }
 
+    /// What no word asks for.
+    fn defaults() -> Options {
+        let suites = suite::DEFAULT.iter().filter_map(|name| suite::find(name)).collect();
+        Options { suites, rounds: 5, keys: vec![100_000], ..Options::default() }
+    }
+
     #[test]
-    fn defaults_and_values() {
-        check("", Ok(Options { rounds: 5, keys: vec![100_000], ..Options::default() }));
-        check("--quick", Ok(Options { quick: true, rounds: 3, keys: vec![100_000], ..Options::default() }));
+    fn values_replace_defaults() {
+        check("", Ok(defaults()));
+        check("--quick", Ok(Options { quick: true, rounds: 3, ..defaults() }));
+        let suites = ["syscalls", "headline"].map(|name| suite::find(name).expect("a suite")).to_vec();
+        check("--suite syscalls,headline", Ok(Options { suites, ..defaults() }));
         check(
             "--rounds 9 --keys 100,5000000 --threads 2 --quick",
-            Ok(Options { quick: true, rounds: 9, keys: vec![100, 5_000_000], threads: Some(2), ..Options::default() }),
+            Ok(Options { quick: true, rounds: 9, keys: vec![100, 5_000_000], threads: Some(2), ..defaults() }),
         );
         let peer = Peer { name: "p".to_owned(), command: "x=y:{port}".to_owned() };
-        check("--peer p=x=y:{port}", Ok(Options { rounds: 5, keys: vec![100_000], peers: vec![peer], ..Options::default() }));
+        check("--peer p=x=y:{port}", Ok(Options { peers: vec![peer], ..defaults() }));
     }
 
     #[test]
@@ -134,6 +158,7 @@ mod tests {
         check("--peer p=x", Err("--peer takes NAME=COMMAND with {port} in the command, not p=x"));
         check("--peer redlet={port}", Err("there is already a server named redlet"));
         check("--peer a={port} --peer a={port}", Err("there is already a server named a"));
+        check("--suite headline,", Err("there is no suite "));
         check("--fast", Err("unknown option --fast"));
     }
 }

@@ -3,13 +3,14 @@
 use std::fmt::Write;
 use std::fs;
 use std::process::Command;
+use std::time::Duration;
 
 use crate::generator::CONNECTIONS;
-use crate::load::{Load, Measurement, Sample};
+use crate::load::{Latency, Load, Measurement, Sample};
 use crate::options::Options;
 use crate::server::{REDIS, REDLET};
 use crate::summary::Summary;
-use crate::syscalls::{Calls, Counted, MUST_CALLS_PER_REQUEST};
+use crate::table::{Align, Table};
 
 /// The line that belongs above every result: date, processor, kernel, versions, and what was asked for.
 pub(crate) fn environment(options: &Options) -> Result<String, String> {
@@ -41,12 +42,22 @@ fn first_line_of(program: &str, argument: &str) -> Result<String, String> {
     text.lines().next().map(str::to_owned).ok_or_else(|| format!("{program} {argument} printed nothing"))
 }
 
-/// The table of all loads and servers, in Markdown.
-pub(crate) fn table(measurements: &[Measurement], servers: &[&str]) -> String {
-    let mut out = String::from(
-        "| load | keys | server | CPU us/request | requests/s | cores busy | CPU / redis-server | must | holds |\n\
-         |---|---:|---|---:|---:|---:|---:|---:|---|\n",
-    );
+/// The table of all loads and servers.
+pub(crate) fn table(measurements: &[Measurement], servers: &[&str]) -> Table {
+    let mut out = Table::new(&[
+        ("load", Align::Left),
+        ("keys", Align::Right),
+        ("server", Align::Left),
+        ("CPU us/request", Align::Right),
+        ("requests/s", Align::Right),
+        ("cores busy", Align::Right),
+        ("p50 us", Align::Right),
+        ("p99 us", Align::Right),
+        ("p99.9 us", Align::Right),
+        ("CPU / redis-server", Align::Right),
+        ("must", Align::Right),
+        ("holds", Align::Left),
+    ]);
     for load in loads_of(measurements) {
         let redis = samples(measurements, &load, REDIS);
         for server in servers {
@@ -73,7 +84,7 @@ fn samples(measurements: &[Measurement], load: &Load, server: &str) -> Vec<Sampl
     matching.map(|m| m.sample).collect()
 }
 
-fn row(out: &mut String, load: &Load, server: &str, ours: &[Sample], redis: &[Sample]) {
+fn row(out: &mut Table, load: &Load, server: &str, ours: &[Sample], redis: &[Sample]) {
     let cpu = Summary::of(ours.iter().map(Sample::cpu_micros_per_request));
     let rate = Summary::of(ours.iter().map(Sample::requests_per_second));
     let busy = Summary::of(ours.iter().map(Sample::cores_busy));
@@ -83,20 +94,27 @@ fn row(out: &mut String, load: &Load, server: &str, ours: &[Sample], redis: &[Sa
     let ratio = ratio(ours, redis).filter(|_| server != REDIS);
     let must = load.must().filter(|_| server == REDLET);
     let coarse = ours.iter().any(|sample| sample.cpu.source == crate::cpu::Source::Stat);
-    line(
-        out,
-        &[
-            &load.to_string(),
-            &load.keys.to_string(),
-            server,
-            &format!("{cpu:.3}{}", if coarse { " in 10 ms ticks" } else { "" }),
-            &format!("{rate:.0}"),
-            &format!("{:.2}", busy.median),
-            &ratio.map_or_else(String::new, |ratio| format!("{ratio:.3}")),
-            &must.map_or_else(String::new, |must| format!("<= {must:.2}")),
-            verdict(ratio.map(|ratio| ratio.median), must),
-        ],
-    );
+    out.row([
+        load.to_string(),
+        load.keys.to_string(),
+        server.to_owned(),
+        format!("{cpu:.3}{}", if coarse { " in 10 ms ticks" } else { "" }),
+        format!("{rate:.0}"),
+        format!("{:.2}", busy.median),
+        micros(ours, |latency| latency.p50),
+        micros(ours, |latency| latency.p99),
+        micros(ours, |latency| latency.p999),
+        ratio.map_or_else(String::new, |ratio| format!("{ratio:.3}")),
+        must.map_or_else(String::new, |must| format!("<= {must:.2}")),
+        verdict(ratio.map(|ratio| ratio.median), must).to_owned(),
+    ]);
+}
+
+/// The median over the rounds of one figure of latency; empty unless every round has it.
+fn micros(samples: &[Sample], figure: impl Fn(&Latency) -> Option<Duration>) -> String {
+    let figures: Option<Vec<f64>> =
+        samples.iter().map(|sample| figure(&sample.latency).map(|wait| wait.as_secs_f64() * 1e6)).collect();
+    figures.and_then(Summary::of).map_or_else(String::new, |summary| format!("{:.0}", summary.median))
 }
 
 /// The ratio of the medians, between the smallest and the largest ratio within one round.
@@ -106,42 +124,13 @@ fn ratio(ours: &[Sample], redis: &[Sample]) -> Option<Summary> {
     Some(Summary { median: median(ours)?.median / median(redis)?.median, ..Summary::of(by_round)? })
 }
 
-fn verdict(actual: Option<f64>, must: Option<f64>) -> &'static str {
+/// Whether a figure keeps its bound, where both are there.
+pub(crate) fn verdict(actual: Option<f64>, must: Option<f64>) -> &'static str {
     match (actual, must) {
         (Some(actual), Some(must)) if actual <= must => "yes",
         (Some(_), Some(_)) => "NO",
         _ => "",
     }
-}
-
-/// The table of system calls, in Markdown.
-pub(crate) fn syscall_table(counted: &[Counted]) -> String {
-    let mut out = format!(
-        "System calls per unpipelined request, {CONNECTIONS} connections, under strace:\n\n\
-         | command | server | reads | writes | waits | others | total | must | holds |\n\
-         |---|---|---:|---:|---:|---:|---:|---:|---|\n",
-    );
-    for Counted { server, verb, calls } in counted {
-        let must = Some(MUST_CALLS_PER_REQUEST).filter(|_| server == REDLET);
-        let must_text = must.map_or_else(String::new, |must| format!("<= {must:.2}"));
-        let cells = match calls {
-            Ok(calls) => [calls.reads, calls.writes, calls.waits, calls.others, calls.total()]
-                .map(|count| format!("{:.3}", Calls::per_request(count))),
-            Err(reason) => ["", "", "", "", reason].map(str::to_owned),
-        };
-        let total = calls.as_ref().ok().map(|calls| Calls::per_request(calls.total()));
-        let mut row = vec![verb.uppercase(), server.as_str()];
-        row.extend(cells.iter().map(String::as_str));
-        row.extend([must_text.as_str(), verdict(total, must)]);
-        line(&mut out, &row);
-    }
-    out
-}
-
-fn line(out: &mut String, cells: &[&str]) {
-    out.push_str("| ");
-    out.push_str(&cells.join(" | "));
-    out.push_str(" |\n");
 }
 
 /// Every single measurement, one a line.
@@ -172,15 +161,13 @@ pub(crate) fn csv(measurements: &[Measurement]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::cpu::{CpuUsed, Source};
 
     fn measurement(server: &str, round: u32, nanos: u64) -> Measurement {
         let load = crate::load::all(100_000, true)[0];
         let cpu = CpuUsed { nanos, source: Source::Schedstat };
-        let sample = Sample { cpu, requests: 1000, elapsed: Duration::from_millis(1) };
+        let sample = Sample { cpu, requests: 1000, elapsed: Duration::from_millis(1), latency: Latency::default() };
         Measurement { load, server: server.to_owned(), round, sample }
     }
 
@@ -188,15 +175,15 @@ mod tests {
     fn the_ratio_is_that_of_the_medians() {
         let figures = [(REDLET, 1, 100_000), (REDIS, 1, 500_000), (REDLET, 2, 300_000), (REDIS, 2, 900_000)];
         let measurements: Vec<_> = figures.map(|(server, round, nanos)| measurement(server, round, nanos)).into();
-        let table = table(&measurements, &[REDLET, REDIS]);
-        let rows: Vec<&str> = table.lines().skip(2).collect();
-        let name = "| generator GET -P 100 | 100000";
-        let rate = "1000000 (1000000–1000000)";
+        let table = table(&measurements, &[REDLET, REDIS]).to_string();
+        let cells = |line: &str| line.split('|').map(str::trim).collect::<Vec<_>>().join("|");
+        let rows: Vec<String> = table.lines().skip(2).map(cells).collect();
+        let (name, rate) = ("|generator GET -P 100|100000", "1000000 (1000000–1000000)");
         assert_eq!(
             rows,
             [
-                format!("{name} | redlet | 0.200 (0.100–0.300) | {rate} | 0.20 | 0.286 (0.200–0.333) | <= 0.28 | NO |"),
-                format!("{name} | redis-server | 0.700 (0.500–0.900) | {rate} | 0.70 |  |  |  |"),
+                format!("{name}|redlet|0.200 (0.100–0.300)|{rate}|0.20||||0.286 (0.200–0.333)|<= 0.28|NO|"),
+                format!("{name}|redis-server|0.700 (0.500–0.900)|{rate}|0.70|||||||"),
             ]
         );
         assert_eq!(csv(&measurements).lines().count(), 5);

@@ -12,10 +12,14 @@ use std::time::{Duration, Instant};
 
 use crate::children::Process;
 use crate::generator::{CONNECTIONS, Pool, Ring, Verb, fill};
-use crate::server::{Recipe, Server};
+use crate::progress;
+use crate::report::verdict;
+use crate::server::{REDLET, Recipe, Server};
+use crate::suite::{Bench, Outcome};
+use crate::table::{Align, Table};
 
 /// Calls per request that redlet may make.
-pub(crate) const MUST_CALLS_PER_REQUEST: f64 = 2.15;
+const MUST_CALLS_PER_REQUEST: f64 = 2.15;
 
 const KEYS: u32 = 1000;
 const REQUESTS: u32 = 20_000;
@@ -26,38 +30,44 @@ const STRACE_POLL: Duration = Duration::from_millis(10);
 
 /// System calls by what they are for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Calls {
-    pub(crate) reads: u64,
-    pub(crate) writes: u64,
-    pub(crate) waits: u64,
-    pub(crate) others: u64,
+struct Calls {
+    reads: u64,
+    writes: u64,
+    waits: u64,
+    others: u64,
 }
 
 /// The calls of one server under one load, or why they could not be counted.
-pub(crate) struct Counted {
-    pub(crate) server: String,
-    pub(crate) verb: Verb,
-    pub(crate) calls: Result<Calls, String>,
+struct Counted {
+    server: String,
+    verb: Verb,
+    calls: Result<Calls, String>,
 }
 
 impl Calls {
-    pub(crate) fn total(&self) -> u64 {
+    fn total(&self) -> u64 {
         self.reads + self.writes + self.waits + self.others
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a count of calls stays far below 2^52")]
-    pub(crate) fn per_request(calls: u64) -> f64 {
+    fn per_request(calls: u64) -> f64 {
         calls as f64 / f64::from(REQUESTS)
     }
 }
 
 /// Counts for every server. strace missing is no failure: the reason then stands in the table.
-pub(crate) fn measure_all(recipes: &[Recipe], directory: &Path) -> Result<Vec<Counted>, String> {
+pub(crate) fn run(bench: &Bench<'_>) -> Result<Outcome, String> {
+    let table = table(&measure_all(bench.recipes, bench.directory)?);
+    let text = format!("Per request, {CONNECTIONS} connections, unpipelined, under strace:\n\n{table}");
+    Ok(Outcome { text, files: Vec::new() })
+}
+
+fn measure_all(recipes: &[Recipe], directory: &Path) -> Result<Vec<Counted>, String> {
     let mut all = Vec::new();
     for verb in [Verb::Get, Verb::Set] {
         let pool = Pool::encode(verb, KEYS);
         for recipe in recipes {
-            crate::progress(&format!("system calls: {} {}", recipe.name, verb.uppercase()));
+            progress::show(&format!("system calls: {}", verb.uppercase()), &recipe.name);
             // A server of its own: it is ended to make strace write its summary.
             let server = Server::start(recipe, directory)?;
             fill(server.port, KEYS).map_err(|e| format!("filling {}: {e}", recipe.name))?;
@@ -114,6 +124,36 @@ fn all_traced(pid: u32) -> Result<bool, String> {
         }
     }
     Ok(true)
+}
+
+fn table(counted: &[Counted]) -> Table {
+    let mut out = Table::new(&[
+        ("command", Align::Left),
+        ("server", Align::Left),
+        ("reads", Align::Right),
+        ("writes", Align::Right),
+        ("waits", Align::Right),
+        ("others", Align::Right),
+        ("total", Align::Right),
+        ("must", Align::Right),
+        ("holds", Align::Left),
+    ]);
+    for Counted { server, verb, calls } in counted {
+        let must = Some(MUST_CALLS_PER_REQUEST).filter(|_| server == REDLET);
+        let total = calls.as_ref().ok().map(|calls| Calls::per_request(calls.total()));
+        let mut row = vec![verb.uppercase().to_owned(), server.clone()];
+        match calls {
+            Ok(calls) => row.extend(
+                [calls.reads, calls.writes, calls.waits, calls.others, calls.total()]
+                    .map(|count| format!("{:.3}", Calls::per_request(count))),
+            ),
+            Err(reason) => row.extend(["", "", "", "", reason].map(str::to_owned)),
+        }
+        row.push(must.map_or_else(String::new, |must| format!("<= {must:.2}")));
+        row.push(verdict(total, must).to_owned());
+        out.row(row);
+    }
+    out
 }
 
 /// Sorts the lines of `strace -c`: share, seconds, microseconds per call, calls, errors if any, name.

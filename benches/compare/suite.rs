@@ -1,0 +1,74 @@
+//! The suites: what can be measured, by name. A suite is added with one line in `SUITES` and a module of its own.
+//!
+//! Holds no measurement: it says what a suite is given and what it hands back.
+
+use std::path::Path;
+
+use crate::options::Options;
+use crate::server::Recipe;
+use crate::{headline, syscalls};
+
+/// What every suite is given.
+pub(crate) struct Bench<'a> {
+    pub(crate) options: &'a Options,
+    /// How to start each server, in the order in which they take turns; redlet and redis-server come first.
+    pub(crate) recipes: &'a [Recipe],
+    /// Where logs go, and every file that a suite needs while it runs.
+    pub(crate) directory: &'a Path,
+}
+
+/// What a suite found out.
+pub(crate) struct Outcome {
+    /// Markdown to be printed, a heading not included.
+    pub(crate) text: String,
+    /// Files for the directory of results: name and contents.
+    pub(crate) files: Vec<(&'static str, String)>,
+}
+
+/// Something to measure, which starts and ends its own servers. One is told from another by its name.
+#[derive(Debug)]
+pub(crate) struct Suite {
+    /// As `--suite` takes it.
+    pub(crate) name: &'static str,
+    /// One line for `--help`.
+    pub(crate) about: &'static str,
+    pub(crate) run: fn(&Bench<'_>) -> Result<Outcome, String>,
+}
+
+impl PartialEq for Suite {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+/// Every suite, in the order of `--help`.
+pub(crate) const SUITES: &[Suite] = &[
+    Suite {
+        name: "headline",
+        about: "GET and SET, pipelined and not, against every server there is: CPU, throughput, latency, memory",
+        run: headline::run,
+    },
+    Suite { name: "syscalls", about: "system calls per unpipelined request; needs strace", run: syscalls::run },
+];
+
+/// What runs when no suite is named.
+pub(crate) const DEFAULT: &[&str] = &["headline", "syscalls"];
+
+/// The suite of that name.
+pub(crate) fn find(name: &str) -> Option<&'static Suite> {
+    SUITES.iter().find(|suite| suite.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_the_default_exists() {
+        for (place, suite) in SUITES.iter().enumerate() {
+            assert!(SUITES[..place].iter().all(|other| other.name != suite.name), "{}", suite.name);
+        }
+        assert!(DEFAULT.iter().all(|name| find(name).is_some()));
+        assert!(find("no such suite").is_none());
+    }
+}
