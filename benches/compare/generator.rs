@@ -217,7 +217,7 @@ fn wrong(what: &str, received: &[u8]) -> String {
 }
 
 /// splitmix64, scaled to `0..limit`: fast, even, and the same on every machine.
-fn random_below(state: &mut u64, limit: u32) -> u32 {
+pub(crate) fn random_below(state: &mut u64, limit: u32) -> u32 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut mixed = *state;
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -48,6 +48,12 @@ impl Histogram {
         }
         None
     }
+
+    /// The longest duration, or none of no samples.
+    pub(crate) fn longest(&self) -> Option<Duration> {
+        let index = self.counts.iter().rposition(|count| *count > 0)?;
+        Some(Duration::from_nanos(largest_in(index)))
+    }
 }
 
 /// Where a duration is counted.
@@ -88,7 +94,7 @@ mod tests {
     #[test]
     fn quantiles_are_read_back() {
         let mut histogram = Histogram::new();
-        assert_eq!(histogram.quantile(0.5), None);
+        assert_eq!((histogram.quantile(0.5), histogram.longest()), (None, None));
         (1..=999).for_each(|micros| histogram.record(Duration::from_micros(micros)));
         assert_eq!(histogram.quantile(0.999), None, "too few samples");
         histogram.record(Duration::from_millis(50));
@@ -96,5 +102,7 @@ mod tests {
             let read = histogram.quantile(quantile).expect("enough samples").as_nanos();
             assert!((micros * 1000..micros * 1000 * 66 / 64).contains(&read), "{quantile}: {read}");
         }
+        let longest = histogram.longest().expect("samples").as_micros();
+        assert!((50_000..51_600).contains(&longest), "{longest}");
     }
 }

@@ -7,6 +7,7 @@
 
 mod children;
 mod cpu;
+mod figures;
 mod generator;
 mod headline;
 mod histogram;

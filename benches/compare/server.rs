@@ -39,6 +39,28 @@ enum How {
     Shell(String),
 }
 
+impl Recipe {
+    /// The same server with another number of worker threads, if it is redlet.
+    pub(crate) fn with_threads(&self, threads: u32) -> Result<Self, String> {
+        match &self.how {
+            How::Redlet { binary, .. } => {
+                let how = How::Redlet { binary: binary.clone(), threads: Some(threads) };
+                Ok(Self { name: self.name.clone(), how })
+            }
+            How::Redis | How::Shell(_) => Err(format!("{}: worker threads are redlet's", self.name)),
+        }
+    }
+
+    /// The command line that starts the server on `port`.
+    pub(crate) fn command_on(&self, port: u16, directory: &Path) -> Command {
+        match &self.how {
+            How::Redlet { binary, threads } => redlet(binary, *threads, port),
+            How::Redis => redis(port, directory),
+            How::Shell(text) => shell(text, port),
+        }
+    }
+}
+
 /// redlet, redis-server and the peers, in the order they take turns.
 pub(crate) fn recipes(options: &Options) -> Vec<Recipe> {
     let binary = options.redlet.clone().unwrap_or_else(redlet_beside_this_program);
@@ -95,33 +117,43 @@ fn start_logged(recipe: &Recipe, directory: &Path, log: &Path) -> Result<Server,
 /// The command line, and the port unless the server is to choose it.
 fn command(how: &How, directory: &Path) -> Result<(Command, Option<u16>), String> {
     match how {
-        How::Redlet { binary, threads } => {
-            let mut command = Command::new(binary);
-            command.args(["--port", "0"]);
-            if let Some(threads) = threads {
-                command.args(["--threads", &threads.to_string()]);
-            }
-            Ok((command, None))
-        }
+        How::Redlet { binary, threads } => Ok((redlet(binary, *threads, 0), None)),
         How::Redis => {
             let port = free_port()?;
-            let mut command = Command::new("redis-server");
-            // Nothing is saved, so that no fork and no file falls into a measurement.
-            command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--daemonize", "no"]);
-            command.args(["--port", &port.to_string()]).arg("--dir").arg(directory);
-            Ok((command, Some(port)))
+            Ok((redis(port, directory), Some(port)))
         }
         How::Shell(text) => {
             let port = free_port()?;
-            let mut command = Command::new("sh");
-            // exec, so that the process that is measured and ended is the server and not the shell.
-            command.arg("-c").arg(format!("exec {}", text.replace("{port}", &port.to_string())));
-            Ok((command, Some(port)))
+            Ok((shell(text, port), Some(port)))
         }
     }
 }
 
-fn free_port() -> Result<u16, String> {
+fn redlet(binary: &Path, threads: Option<u32>, port: u16) -> Command {
+    let mut command = Command::new(binary);
+    command.args(["--port", &port.to_string()]);
+    if let Some(threads) = threads {
+        command.args(["--threads", &threads.to_string()]);
+    }
+    command
+}
+
+fn redis(port: u16, directory: &Path) -> Command {
+    let mut command = Command::new("redis-server");
+    // Nothing is saved, so that no fork and no file falls into a measurement.
+    command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--daemonize", "no"]);
+    command.args(["--port", &port.to_string()]).arg("--dir").arg(directory);
+    command
+}
+
+fn shell(text: &str, port: u16) -> Command {
+    let mut command = Command::new("sh");
+    // exec, so that the process that is measured and ended is the server and not the shell.
+    command.arg("-c").arg(format!("exec {}", text.replace("{port}", &port.to_string())));
+    command
+}
+
+pub(crate) fn free_port() -> Result<u16, String> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|e| format!("no free port: {e}"))?;
     Ok(listener.local_addr().map_err(|e| format!("no free port: {e}"))?.port())
 }

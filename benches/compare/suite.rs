@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::options::Options;
 use crate::server::Recipe;
-use crate::{headline, syscalls};
+use crate::{figures, headline, syscalls};
 
 /// What every suite is given.
 pub(crate) struct Bench<'a> {
@@ -49,6 +49,28 @@ pub(crate) const SUITES: &[Suite] = &[
         run: headline::run,
     },
     Suite { name: "syscalls", about: "system calls per unpipelined request; needs strace", run: syscalls::run },
+    Suite {
+        name: "workloads",
+        about: "other depths, values and commands, and GET and SET with features on: CPU per request; 3 minutes",
+        run: figures::workloads::run,
+    },
+    Suite { name: "large", about: "GET and SET of 1 MiB: CPU for each GB, system calls; 1 minute", run: figures::large::run },
+    Suite {
+        name: "connections",
+        about: "unpipelined GET over 1, 50, 500 and 5,000 connections: CPU, wakes, system calls; 2 minutes",
+        run: figures::connections::run,
+    },
+    Suite { name: "threads", about: "redlet with two worker threads against one; 1 minute", run: figures::threads::run },
+    Suite {
+        name: "latency",
+        about: "at a fixed rate, half of the slower server's capacity; 2 minutes",
+        run: figures::latency::run,
+    },
+    Suite {
+        name: "footprint",
+        about: "memory for keys, deadlines and connections, pauses of growth and expiry, start; 6 minutes",
+        run: figures::footprint::run,
+    },
 ];
 
 /// What runs when no suite is named.

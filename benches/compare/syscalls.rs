@@ -30,11 +30,13 @@ const STRACE_POLL: Duration = Duration::from_millis(10);
 
 /// System calls by what they are for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Calls {
-    reads: u64,
-    writes: u64,
-    waits: u64,
-    others: u64,
+pub(crate) struct Calls {
+    pub(crate) reads: u64,
+    pub(crate) writes: u64,
+    pub(crate) waits: u64,
+    pub(crate) others: u64,
+    /// Those of the others with which threads wait for and wake each other.
+    pub(crate) futexes: u64,
 }
 
 /// The calls of one server under one load, or why they could not be counted.
@@ -45,7 +47,7 @@ struct Counted {
 }
 
 impl Calls {
-    fn total(&self) -> u64 {
+    pub(crate) fn total(&self) -> u64 {
         self.reads + self.writes + self.waits + self.others
     }
 
@@ -79,24 +81,29 @@ fn measure_all(recipes: &[Recipe], directory: &Path) -> Result<Vec<Counted>, Str
 }
 
 fn count(server: Server, pool: &Pool, directory: &Path) -> Result<Calls, String> {
+    let mut ring = Ring::connect(server.port)?;
+    let calls = trace(server, directory, || ring.run(pool, 1, REQUESTS).map(drop))?;
+    if calls.reads < u64::from(REQUESTS / CONNECTIONS) {
+        return Err(format!("strace counted {} reads for {REQUESTS} requests", calls.reads));
+    }
+    Ok(calls)
+}
+
+/// The system calls of `server` during `load`, which ends it.
+pub(crate) fn trace(server: Server, directory: &Path, load: impl FnOnce() -> Result<(), String>) -> Result<Calls, String> {
     let summary = directory.join("strace.txt");
     let log = directory.join("strace.log");
     let errors = File::create(&log).map_err(|e| format!("{}: {e}", log.display()))?;
-    let mut ring = Ring::connect(server.port)?;
     let pid = server.process.pid;
     let mut command = Command::new("strace");
     command.args(["-c", "-f", "-p", &pid.to_string()]).arg("-o").arg(&summary);
     let strace = Process::spawn(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors))?;
     await_attached(&strace, pid)?;
-    ring.run(pool, 1, REQUESTS)?;
+    load()?;
     drop(server);
     strace.wait(STRACE_MAX)?;
     let text = fs::read_to_string(&summary).map_err(|e| format!("{}: {e}", summary.display()))?;
-    let calls = parse(&text);
-    if calls.reads < u64::from(REQUESTS / CONNECTIONS) {
-        return Err(format!("strace counted {} reads for {REQUESTS} requests", calls.reads));
-    }
-    Ok(calls)
+    Ok(parse(&text))
 }
 
 /// Waits until every thread of `pid` is traced.
@@ -171,6 +178,10 @@ fn parse(summary: &str) -> Calls {
             "epoll_wait" | "epoll_pwait" | "epoll_pwait2" | "poll" | "ppoll" | "select" | "pselect6" => {
                 calls.waits += count;
             }
+            "futex" => {
+                calls.futexes += count;
+                calls.others += count;
+            }
             _ => calls.others += count,
         }
     }
@@ -189,12 +200,13 @@ mod tests {
  60.00    0.600000          30     20000           write
  30.00    0.300000          14     20400       400 recvfrom
   9.00    0.090000          90      1000           epoll_wait
-  1.00    0.010000          10        30        30 futex
+  0.90    0.009000          10        30        30 futex
+  0.10    0.001000          10         2           mmap
 ------ ----------- ----------- --------- --------- ----------------
-100.00    1.000000          24     41430       430 total
+100.00    1.000000          24     41432       430 total
 ";
         let calls = parse(summary);
-        assert_eq!(calls, Calls { reads: 20_400, writes: 20_000, waits: 1000, others: 30 });
-        assert_eq!(calls.total(), 41_430);
+        assert_eq!(calls, Calls { reads: 20_400, writes: 20_000, waits: 1000, others: 32, futexes: 30 });
+        assert_eq!(calls.total(), 41_432);
     }
 }
