@@ -23,7 +23,8 @@ pub(crate) fn voluntary_switches(pid: u32) -> Result<u64, String> {
     let mut sum = 0;
     for task in fs::read_dir(&tasks).map_err(failed)? {
         let path = task.map_err(failed)?.path().join("status");
-        let text = fs::read_to_string(&path).map_err(failed)?;
+        // A thread may end between the listing and the reading.
+        let Ok(text) = fs::read_to_string(&path) else { continue };
         sum += number_after(&text, "voluntary_ctxt_switches:").ok_or_else(|| format!("{}: no context switches", path.display()))?;
     }
     Ok(sum)
