@@ -9,7 +9,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::children::Process;
-use crate::options::Options;
 
 /// Names as they appear in the results; the ratios are against redis-server.
 pub(crate) const REDLET: &str = "redlet";
@@ -25,37 +24,41 @@ const PORT_PREFIX: &str = "PORT=";
 /// How to start one kind of server.
 pub(crate) struct Recipe {
     pub(crate) name: String,
+    /// More keys than this are not put into it.
+    keys_max: Option<u32>,
     how: How,
 }
 
-enum How {
+/// What is started.
+pub(crate) enum How {
     /// The binary and the worker threads asked for. It picks its own port and prints it.
-    Redlet {
-        binary: PathBuf,
-        threads: Option<u32>,
-    },
-    Redis,
+    Redlet { binary: PathBuf, threads: Option<u32> },
+    /// redis-server, and a server that takes the same flags.
+    Redis { binary: PathBuf },
+    /// One of the servers in Python, by its kind.
+    Python { python: PathBuf, sources: PathBuf, kind: &'static str },
     /// A shell command with `{port}` in it.
     Shell(String),
 }
 
-/// redlet, redis-server and the peers, in the order they take turns.
-pub(crate) fn recipes(options: &Options) -> Vec<Recipe> {
-    let binary = options.redlet.clone().unwrap_or_else(redlet_beside_this_program);
-    let mut recipes = vec![
-        Recipe { name: REDLET.to_owned(), how: How::Redlet { binary, threads: options.threads } },
-        Recipe { name: REDIS.to_owned(), how: How::Redis },
-    ];
-    recipes.extend(options.peers.iter().map(|peer| Recipe { name: peer.name.clone(), how: How::Shell(peer.command.clone()) }));
-    recipes
-}
+impl Recipe {
+    pub(crate) fn new(name: &str, how: How) -> Self {
+        Self { name: name.to_owned(), keys_max: None, how }
+    }
 
-/// `target/release/redlet` for `target/release/examples/compare`.
-fn redlet_beside_this_program() -> PathBuf {
-    std::env::current_exe()
-        .ok()
-        .and_then(|program| Some(program.parent()?.parent()?.join("redlet")))
-        .unwrap_or_else(|| PathBuf::from("target/release/redlet"))
+    pub(crate) fn with_keys_max(self, keys: u32) -> Self {
+        Self { keys_max: Some(keys), ..self }
+    }
+
+    /// Whether the server is one of those in Python, which are too slow for what only matters among the others.
+    pub(crate) fn is_python(&self) -> bool {
+        matches!(self.how, How::Python { .. })
+    }
+
+    /// Whether it can be expected to hold so many keys.
+    pub(crate) fn holds(&self, keys: u32) -> bool {
+        self.keys_max.is_none_or(|most| keys <= most)
+    }
 }
 
 /// A running server that answers; dropping it ends it.
@@ -103,12 +106,19 @@ fn command(how: &How, directory: &Path) -> Result<(Command, Option<u16>), String
             }
             Ok((command, None))
         }
-        How::Redis => {
+        How::Redis { binary } => {
             let port = free_port()?;
-            let mut command = Command::new("redis-server");
+            let mut command = Command::new(binary);
             // Nothing is saved, so that no fork and no file falls into a measurement.
             command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--daemonize", "no"]);
             command.args(["--port", &port.to_string()]).arg("--dir").arg(directory);
+            Ok((command, Some(port)))
+        }
+        How::Python { python, sources, kind } => {
+            let port = free_port()?;
+            let mut command = Command::new(python);
+            // -B: no compiled files among the sources.
+            command.arg("-B").arg(sources).args([kind, port.to_string().as_str()]);
             Ok((command, Some(port)))
         }
         How::Shell(text) => {
