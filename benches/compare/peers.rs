@@ -153,7 +153,8 @@ fn redlet_beside_this_program() -> PathBuf {
 /// What redis-server and its kin say to `--version`, without their build's numbers.
 fn server_version(binary: &Path) -> Result<String, String> {
     let text = output_of(Command::new(binary).arg("--version"))?;
-    version_in(&text).ok_or_else(|| format!("{} --version printed {text:?}", binary.display()))
+    let line = text.lines().next().unwrap_or_default();
+    version_in(line).ok_or_else(|| format!("{} is no such server: --version printed {line:?}", binary.display()))
 }
 
 /// `Redis server v=7.0.15 sha=... malloc=jemalloc-5.3.0 bits=64 build=...` is `Redis 7.0.15 (jemalloc-5.3.0)`.
