@@ -5,8 +5,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::client::{Connection, fill};
 use super::figure::{Bound, Figure};
-use super::process::resident_bytes;
 use super::traffic::value;
+use crate::memory::resident_bytes;
 use crate::progress;
 use crate::server::{Recipe, Server};
 use crate::suite::Bench;

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::client::{Connection, fill};
 use super::figure::{Bound, Figure, Findings};
-use super::process::resident_bytes;
 use super::traffic::{EXPIRE_SECONDS, value};
 use super::{COLUMNS, expiry, idle, start};
 use crate::histogram::Histogram;
+use crate::memory::resident_bytes;
 use crate::progress;
 use crate::server::Server;
 use crate::suite::{Bench, Outcome};

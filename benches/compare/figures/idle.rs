@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::client::{Connection, Ring};
 use super::figure::{Bound, Figure};
-use super::process::resident_bytes;
 use super::start_both;
+use crate::memory::resident_bytes;
 use crate::progress;
 use crate::server::Server;
 use crate::suite::Bench;

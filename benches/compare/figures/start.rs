@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::figure::{Bound, Figure};
-use super::process::resident_bytes;
 use crate::children::Process;
+use crate::memory::resident_bytes;
 use crate::progress;
 use crate::server::{Recipe, free_port};
 use crate::suite::Bench;
