@@ -3,11 +3,14 @@
 //! It must cost less per request than any server under test, so it encodes, parses and allocates nothing while it
 //! runs. One thread drives all connections in a ring: it reads the replies of one connection, sends it the next
 //! batch, and goes on to the next. All others have a batch waiting at the server meanwhile, so no event loop is needed.
-//! A closed loop: it measures CPU and throughput, not latency.
+//! A closed loop: a server that is slow is also sent less, so the latencies say what a busy server's clients wait, not what
+//! a load that comes at its own pace would.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::time::{Duration, Instant};
+
+use crate::histogram::Histogram;
 
 /// Connections of every load, redis-benchmark's default.
 pub(crate) const CONNECTIONS: u32 = 50;
@@ -116,30 +119,46 @@ impl Ring {
         Ok(Self { streams })
     }
 
-    /// Sends `requests` of `pool`, `depth` at a time on each connection, and returns how long all replies took.
+    /// Sends `requests` of `pool`, `depth` at a time on each connection, and returns how long their replies took.
     /// `requests` is a multiple of `depth`. Fails at the first reply that is not the expected one.
-    pub(crate) fn run(&mut self, pool: &Pool, depth: u32, requests: u32) -> Result<Duration, String> {
+    pub(crate) fn run(&mut self, pool: &Pool, depth: u32, requests: u32) -> Result<Run, String> {
         let batch_bytes = pool.request_bytes * depth as usize;
         let mut batches = pool.bytes.chunks_exact(batch_bytes).cycle().take((requests / depth) as usize);
         let mut replies = vec![0; pool.verb.reply_bytes() * depth as usize];
+        let mut latency = Histogram::new();
         let started = Instant::now();
-        let mut busy = 0;
+        let mut sent = Vec::with_capacity(self.streams.len());
         for (stream, batch) in self.streams.iter_mut().zip(&mut batches) {
+            sent.push(Instant::now());
             send(stream, batch)?;
-            busy += 1;
         }
         // Each busy connection owes the replies of one batch, until the batches are spent.
+        let busy = sent.len();
         let mut at = 0;
         for batch in batches {
             receive(&mut self.streams[at], pool.verb, &mut replies)?;
+            // One look at the clock ends this batch and begins the next.
+            let now = Instant::now();
+            latency.record(now - sent[at]);
+            sent[at] = now;
             send(&mut self.streams[at], batch)?;
             at = (at + 1) % busy;
         }
-        for stream in &mut self.streams[..busy] {
-            receive(stream, pool.verb, &mut replies)?;
+        // Oldest first, as before.
+        for place in (at..busy).chain(0..at) {
+            receive(&mut self.streams[place], pool.verb, &mut replies)?;
+            latency.record(sent[place].elapsed());
         }
-        Ok(started.elapsed())
+        Ok(Run { elapsed: started.elapsed(), latency })
     }
+}
+
+/// How long the replies of one load took.
+pub(crate) struct Run {
+    /// From the first request to the last reply.
+    pub(crate) elapsed: Duration,
+    /// From sending each batch until all of its replies had been read.
+    pub(crate) latency: Histogram,
 }
 
 /// Sets every key of `0..keys`, so that no later GET misses.
@@ -198,7 +217,7 @@ fn wrong(what: &str, received: &[u8]) -> String {
 }
 
 /// splitmix64, scaled to `0..limit`: fast, even, and the same on every machine.
-fn random_below(state: &mut u64, limit: u32) -> u32 {
+pub(crate) fn random_below(state: &mut u64, limit: u32) -> u32 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut mixed = *state;
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,40 +1,53 @@
-//! Compares redlet with redis-server, and with any server named by `--peer`, under the same loads on this machine.
+//! Compares redlet with redis-server and other servers under the same loads on this machine.
 //!
 //! The headline is the server's CPU time per request, a figure that stays true when the client is the bottleneck.
 //! The rounds are interleaved and the result is a ratio: absolute times differ from machine to machine and from
 //! hour to hour. Nothing here links against redlet; every server is a process that is spoken to over TCP.
 //! It reads `/proc`, so it runs on Linux only.
 
+mod chart;
 mod children;
 mod cpu;
+mod environment;
+mod figures;
 mod generator;
+mod headline;
+mod histogram;
 mod load;
+mod memory;
 mod options;
+mod peers;
+mod progress;
 mod report;
 mod server;
+mod suite;
 mod summary;
 mod syscalls;
+mod table;
 
-use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use load::{Load, Measurement, Pools};
+use environment::Environment;
 use options::{Options, Parsed};
-use server::{Recipe, Server};
+use peers::Peers;
+use suite::Bench;
 
 /// Where the results and the servers' logs go, below the directory the command is started in.
 const OUTPUT_DIRECTORY: &str = "target/compare";
+
+/// Where `--save` puts the charts that the README shows.
+const SAVED_DIRECTORY: &str = "benches";
 
 fn main() -> ExitCode {
     let options = match options::parse(std::env::args().skip(1)) {
         Ok(Parsed::Run(options)) => options,
         Ok(Parsed::Help) => {
-            print!("{}", options::USAGE);
+            print!("{}", options::usage());
             return ExitCode::SUCCESS;
         }
         Err(error) => {
-            eprintln!("compare: {error}\n\n{}", options::USAGE);
+            eprintln!("compare: {error}\n\n{}", options::usage());
             return ExitCode::from(2);
         }
     };
@@ -51,70 +64,26 @@ fn run(options: &Options) -> Result<(), String> {
     children::end_all_on_signal()?;
     let directory = Path::new(OUTPUT_DIRECTORY);
     std::fs::create_dir_all(directory).map_err(|e| format!("{OUTPUT_DIRECTORY}: {e}"))?;
-    let recipes = server::recipes(options);
-    let environment = report::environment(options)?;
+    let peers = Peers::find(options)?;
+    let environment = Environment::find(options, peers.versions)?;
+    let bench = Bench { options, recipes: &peers.recipes, environment: &environment, directory };
+    peers.left_out.iter().for_each(|line| eprintln!("compare: {line}"));
 
-    let mut measurements = Vec::new();
-    for &keys in &options.keys {
-        measurements.extend(compare_at(options, &recipes, keys, directory)?);
-    }
-    let syscalls = syscalls::measure_all(&recipes, directory)?;
-    clear_progress();
-
-    let csv = directory.join("results.csv");
-    std::fs::write(&csv, report::csv(&measurements)).map_err(|e| format!("{}: {e}", csv.display()))?;
-    let names: Vec<&str> = recipes.iter().map(|recipe| recipe.name.as_str()).collect();
-    println!("{environment}\n");
-    println!("{}", report::table(&measurements, &names));
-    println!("{}", report::syscall_table(&syscalls));
-    println!("Every measurement: {}", csv.display());
-    Ok(())
-}
-
-/// All loads over one keyspace size, on servers that were started and filled for it.
-fn compare_at(options: &Options, recipes: &[Recipe], keys: u32, directory: &Path) -> Result<Vec<Measurement>, String> {
-    let servers: Vec<Server> = recipes.iter().map(|recipe| Server::start(recipe, directory)).collect::<Result<_, _>>()?;
-    for server in &servers {
-        progress(&format!("{keys} keys: filling {}", server.name));
-        generator::fill(server.port, keys).map_err(|e| format!("filling {}: {e}", server.name))?;
-    }
-
-    let loads = load::all(keys, options.quick);
-    progress(&format!("{keys} keys: encoding requests"));
-    let pools = Pools::encode(keys);
-    for load in loads.iter().map(Load::warm_up) {
-        for server in &servers {
-            progress(&format!("{keys} keys: warm-up: {load}: {}", server.name));
-            load::measure(&load, server, &pools)?;
-        }
-    }
-
-    let mut measurements = Vec::new();
-    for round in 1..=options.rounds {
-        for load in &loads {
-            for server in &servers {
-                progress(&format!("{keys} keys: round {round} of {}: {load}: {}", options.rounds, server.name));
-                let sample = load::measure(load, server, &pools)?;
-                measurements.push(Measurement { load: *load, server: server.name.clone(), round, sample });
+    println!("{environment}");
+    for suite in &options.suites {
+        let outcome = (suite.run)(&bench).map_err(|e| format!("{}: {e}", suite.name))?;
+        progress::clear();
+        println!("\n## {}\n\n{}", suite.name, outcome.text.trim_end());
+        for (name, contents) in outcome.files {
+            let path = directory.join(name);
+            std::fs::write(&path, contents).map_err(|e| format!("{}: {e}", path.display()))?;
+            println!("\nWritten: {}", path.display());
+            if options.save && name.ends_with(".svg") {
+                let saved = Path::new(SAVED_DIRECTORY).join(name);
+                std::fs::copy(&path, &saved).map_err(|e| format!("{}: {e}", saved.display()))?;
+                println!("Saved: {}", saved.display());
             }
         }
     }
-    Ok(measurements)
-}
-
-/// Shows what is being done: over the previous line on a terminal, as a line of its own elsewhere.
-fn progress(what: &str) {
-    if std::io::stderr().is_terminal() {
-        eprint!("\r\x1b[K{what}");
-        // A progress line that cannot be shown is no reason to give up the measurement.
-        drop(std::io::stderr().flush());
-    } else {
-        eprintln!("{what}");
-    }
-}
-
-fn clear_progress() {
-    if std::io::stderr().is_terminal() {
-        eprint!("\r\x1b[K");
-    }
+    Ok(())
 }

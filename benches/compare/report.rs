@@ -1,56 +1,52 @@
 //! What is printed and written at the end. Computes ratios from the measurements and takes none.
 
 use std::fmt::Write;
-use std::fs;
-use std::process::Command;
+use std::time::Duration;
 
-use crate::generator::CONNECTIONS;
-use crate::load::{Load, Measurement, Sample};
-use crate::options::Options;
+use crate::chart::{Chart, Emphasis, Group, Panel};
+use crate::environment::Environment;
+use crate::generator::{CONNECTIONS, Verb};
+use crate::headline::Memory;
+use crate::load::{Latency, Load, Sample, Tool};
 use crate::server::{REDIS, REDLET};
 use crate::summary::Summary;
-use crate::syscalls::{Calls, Counted, MUST_CALLS_PER_REQUEST};
+use crate::table::{Align, Table};
 
-/// The line that belongs above every result: date, processor, kernel, versions, and what was asked for.
-pub(crate) fn environment(options: &Options) -> Result<String, String> {
-    let processors = fs::read_to_string("/proc/cpuinfo").map_err(|e| format!("/proc/cpuinfo: {e}"))?;
-    let model = processors.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
-    let cores = std::thread::available_parallelism().map_err(|e| format!("number of cores: {e}"))?;
-    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").map_err(|e| format!("kernel release: {e}"))?;
-    let redis = first_line_of("redis-server", "--version")?;
-    let threads = options.threads.map_or_else(|| "its default".to_owned(), |threads| threads.to_string());
-    let binary = match &options.redlet {
-        Some(path) => format!("redlet at {}", path.display()),
-        None => format!("redlet {}", env!("CARGO_PKG_VERSION")),
-    };
-    Ok(format!(
-        "{}; {} cores of {}; Linux {}; {redis}; {binary} with --threads {threads}; \
-         {CONNECTIONS} connections, keys of 16 bytes, values of 3, rounds: {}{}.",
-        first_line_of("date", "+%F")?,
-        cores,
-        model.map_or("an unnamed processor", |(_, name)| name),
-        kernel.trim(),
-        options.rounds,
-        if options.quick { ", --quick" } else { "" },
-    ))
+/// A sample and where it belongs.
+pub(crate) struct Measurement {
+    pub(crate) load: Load,
+    pub(crate) server: String,
+    pub(crate) round: u32,
+    pub(crate) sample: Sample,
+    /// The server's, where it was filled for this load.
+    pub(crate) memory: Option<Memory>,
 }
 
-fn first_line_of(program: &str, argument: &str) -> Result<String, String> {
-    let output = Command::new(program).arg(argument).output().map_err(|e| format!("{program} {argument}: {e}"))?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    text.lines().next().map(str::to_owned).ok_or_else(|| format!("{program} {argument} printed nothing"))
-}
-
-/// The table of all loads and servers, in Markdown.
-pub(crate) fn table(measurements: &[Measurement], servers: &[&str]) -> String {
-    let mut out = String::from(
-        "| load | keys | server | CPU us/request | requests/s | cores busy | CPU / redis-server | must | holds |\n\
-         |---|---:|---|---:|---:|---:|---:|---:|---|\n",
-    );
+/// The table of all loads and servers.
+pub(crate) fn table(measurements: &[Measurement], servers: &[&str]) -> Table {
+    let mut out = Table::new(&[
+        ("load", Align::Left),
+        ("keys", Align::Right),
+        ("server", Align::Left),
+        ("CPU us/request", Align::Right),
+        ("CPU / redis-server", Align::Right),
+        ("must", Align::Right),
+        ("holds", Align::Left),
+        ("CPU / redlet", Align::Right),
+        ("requests/s", Align::Right),
+        ("cores busy", Align::Right),
+        ("p50 us", Align::Right),
+        ("p99 us", Align::Right),
+        ("p99.9 us", Align::Right),
+        ("memory MB", Align::Right),
+        ("bytes/key", Align::Right),
+    ]);
     for load in loads_of(measurements) {
         let redis = samples(measurements, &load, REDIS);
+        let redlet = samples(measurements, &load, REDLET);
         for server in servers {
-            row(&mut out, &load, server, &samples(measurements, &load, server), &redis);
+            let memory = measurements.iter().find(|m| m.load == load && m.server == *server).and_then(|m| m.memory);
+            row(&mut out, &load, server, &samples(measurements, &load, server), [&redis, &redlet], memory);
         }
     }
     out
@@ -73,30 +69,48 @@ fn samples(measurements: &[Measurement], load: &Load, server: &str) -> Vec<Sampl
     matching.map(|m| m.sample).collect()
 }
 
-fn row(out: &mut String, load: &Load, server: &str, ours: &[Sample], redis: &[Sample]) {
-    let cpu = Summary::of(ours.iter().map(Sample::cpu_micros_per_request));
-    let rate = Summary::of(ours.iter().map(Sample::requests_per_second));
-    let busy = Summary::of(ours.iter().map(Sample::cores_busy));
+/// One server under one load. Without a sample there is no row.
+fn row(out: &mut Table, load: &Load, server: &str, own: &[Sample], others: [&[Sample]; 2], memory: Option<Memory>) {
+    let cpu = Summary::of(own.iter().map(Sample::cpu_micros_per_request));
+    let rate = Summary::of(own.iter().map(Sample::requests_per_second));
+    let busy = Summary::of(own.iter().map(Sample::cores_busy));
     let (Some(cpu), Some(rate), Some(busy)) = (cpu, rate, busy) else {
         return;
     };
-    let ratio = ratio(ours, redis).filter(|_| server != REDIS);
+    let [redis, redlet] = others.map(|other| ratio(own, other));
+    let redis = redis.filter(|_| server != REDIS);
+    let redlet = redlet.filter(|_| server != REDLET);
     let must = load.must().filter(|_| server == REDLET);
-    let coarse = ours.iter().any(|sample| sample.cpu.source == crate::cpu::Source::Stat);
-    line(
-        out,
-        &[
-            &load.to_string(),
-            &load.keys.to_string(),
-            server,
-            &format!("{cpu:.3}{}", if coarse { " in 10 ms ticks" } else { "" }),
-            &format!("{rate:.0}"),
-            &format!("{:.2}", busy.median),
-            &ratio.map_or_else(String::new, |ratio| format!("{ratio:.3}")),
-            &must.map_or_else(String::new, |must| format!("<= {must:.2}")),
-            verdict(ratio.map(|ratio| ratio.median), must),
-        ],
-    );
+    let coarse = own.iter().any(|sample| sample.cpu.source == crate::cpu::Source::Stat);
+    out.row([
+        load.to_string(),
+        load.keys.to_string(),
+        server.to_owned(),
+        format!("{cpu:.3}{}", if coarse { " in 10 ms ticks" } else { "" }),
+        redis.map_or_else(String::new, |ratio| format!("{ratio:.3}")),
+        must.map_or_else(String::new, |must| format!("<= {must:.2}")),
+        verdict(redis.map(|ratio| ratio.median), must).to_owned(),
+        redlet.map_or_else(String::new, |ratio| format!("{:.2}", ratio.median)),
+        format!("{:.0}", rate.median),
+        format!("{:.2}", busy.median),
+        micros(own, |latency| latency.p50),
+        micros(own, |latency| latency.p99),
+        micros(own, |latency| latency.p999),
+        memory.map_or_else(String::new, |memory| format!("{:.1}", megabytes(memory.bytes))),
+        memory.map_or_else(String::new, |memory| format!("{:.0}", memory.bytes_per_key)),
+    ]);
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a server's memory stays far below 2^52 bytes")]
+fn megabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
+}
+
+/// The median over the rounds of one figure of latency; empty unless every round has it.
+fn micros(samples: &[Sample], figure: impl Fn(&Latency) -> Option<Duration>) -> String {
+    let figures: Option<Vec<f64>> =
+        samples.iter().map(|sample| figure(&sample.latency).map(|wait| wait.as_secs_f64() * 1e6)).collect();
+    figures.and_then(Summary::of).map_or_else(String::new, |summary| format!("{:.0}", summary.median))
 }
 
 /// The ratio of the medians, between the smallest and the largest ratio within one round.
@@ -106,7 +120,8 @@ fn ratio(ours: &[Sample], redis: &[Sample]) -> Option<Summary> {
     Some(Summary { median: median(ours)?.median / median(redis)?.median, ..Summary::of(by_round)? })
 }
 
-fn verdict(actual: Option<f64>, must: Option<f64>) -> &'static str {
+/// Whether a figure keeps its bound, where both are there.
+pub(crate) fn verdict(actual: Option<f64>, must: Option<f64>) -> &'static str {
     match (actual, must) {
         (Some(actual), Some(must)) if actual <= must => "yes",
         (Some(_), Some(_)) => "NO",
@@ -114,45 +129,49 @@ fn verdict(actual: Option<f64>, must: Option<f64>) -> &'static str {
     }
 }
 
-/// The table of system calls, in Markdown.
-pub(crate) fn syscall_table(counted: &[Counted]) -> String {
-    let mut out = format!(
-        "System calls per unpipelined request, {CONNECTIONS} connections, under strace:\n\n\
-         | command | server | reads | writes | waits | others | total | must | holds |\n\
-         |---|---|---:|---:|---:|---:|---:|---:|---|\n",
-    );
-    for Counted { server, verb, calls } in counted {
-        let must = Some(MUST_CALLS_PER_REQUEST).filter(|_| server == REDLET);
-        let must_text = must.map_or_else(String::new, |must| format!("<= {must:.2}"));
-        let cells = match calls {
-            Ok(calls) => [calls.reads, calls.writes, calls.waits, calls.others, calls.total()]
-                .map(|count| format!("{:.3}", Calls::per_request(count))),
-            Err(reason) => ["", "", "", "", reason].map(str::to_owned),
+/// CPU per request of every server, from the generator over the first keyspace: a panel for each pipeline depth.
+pub(crate) fn chart(measurements: &[Measurement], servers: &[&str], environment: &Environment) -> Chart {
+    let mut loads = loads_of(measurements);
+    let keys = loads.first().map(|load| load.keys);
+    loads.retain(|load| load.tool == Tool::Generator && load.verb == Verb::Get && Some(load.keys) == keys);
+    let panel = |get: &Load| {
+        let set = Load { verb: Verb::Set, ..*get };
+        let median = |server: &str, load: &Load| {
+            Summary::of(samples(measurements, load, server).iter().map(Sample::cpu_micros_per_request)).map(|cpu| cpu.median)
         };
-        let total = calls.as_ref().ok().map(|calls| Calls::per_request(calls.total()));
-        let mut row = vec![verb.uppercase(), server.as_str()];
-        row.extend(cells.iter().map(String::as_str));
-        row.extend([must_text.as_str(), verdict(total, must)]);
-        line(&mut out, &row);
+        let group = |server: &&str| {
+            let emphasis = if *server == REDLET { Emphasis::Own } else { Emphasis::Other };
+            let values = [median(server, get)?, median(server, &set)?];
+            Some(Group { name: (*server).to_owned(), emphasis, values })
+        };
+        let title = match get.depth {
+            1 => "one request at a time".to_owned(),
+            depth => format!("{depth} requests in a pipeline"),
+        };
+        Panel { title: format!("{title} (-P {})", get.depth), groups: servers.iter().filter_map(group).collect() }
+    };
+    Chart {
+        title: "Server CPU per request, in microseconds: shorter is better".to_owned(),
+        series: ["GET", "SET"],
+        panels: loads.iter().map(panel).collect(),
+        caption: format!(
+            "{CONNECTIONS} connections, {} keys of 16 bytes, values of 3; user and system time of the whole process; medians. {environment}",
+            keys.unwrap_or_default()
+        ),
     }
-    out
 }
 
-fn line(out: &mut String, cells: &[&str]) {
-    out.push_str("| ");
-    out.push_str(&cells.join(" | "));
-    out.push_str(" |\n");
-}
-
-/// Every single measurement, one a line.
+/// Every single measurement, one a line. Cells are empty where a figure cannot be told.
 pub(crate) fn csv(measurements: &[Measurement]) -> String {
     let mut out = String::from(
-        "tool,command,depth,keys,server,round,requests,cpu_ns,cpu_source,elapsed_ns,cpu_us_per_request,requests_per_second\n",
+        "tool,command,depth,keys,server,round,requests,cpu_ns,cpu_source,elapsed_ns,cpu_us_per_request,requests_per_second,\
+         p50_ns,p99_ns,p999_ns,memory_bytes,memory_bytes_per_key\n",
     );
-    for Measurement { load, server, round, sample } in measurements {
+    for Measurement { load, server, round, sample, memory } in measurements {
+        let nanos = |wait: Option<Duration>| wait.map_or_else(String::new, |wait| wait.as_nanos().to_string());
         writeln!(
             out,
-            "{},{},{},{},{},{round},{},{},{},{},{:.4},{:.0}",
+            "{},{},{},{},{},{round},{},{},{},{},{:.4},{:.0},{},{},{},{},{}",
             load.tool.name(),
             load.verb.uppercase(),
             load.depth,
@@ -164,6 +183,11 @@ pub(crate) fn csv(measurements: &[Measurement]) -> String {
             sample.elapsed.as_nanos(),
             sample.cpu_micros_per_request(),
             sample.requests_per_second(),
+            nanos(sample.latency.p50),
+            nanos(sample.latency.p99),
+            nanos(sample.latency.p999),
+            memory.map_or_else(String::new, |memory| memory.bytes.to_string()),
+            memory.map_or_else(String::new, |memory| format!("{:.1}", memory.bytes_per_key)),
         )
         .expect("writing to a String cannot fail");
     }
@@ -172,33 +196,28 @@ pub(crate) fn csv(measurements: &[Measurement]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::cpu::{CpuUsed, Source};
 
     fn measurement(server: &str, round: u32, nanos: u64) -> Measurement {
-        let load = crate::load::all(100_000, true)[0];
+        let load = crate::load::on_filled(100_000)[0];
         let cpu = CpuUsed { nanos, source: Source::Schedstat };
-        let sample = Sample { cpu, requests: 1000, elapsed: Duration::from_millis(1) };
-        Measurement { load, server: server.to_owned(), round, sample }
+        let sample = Sample { cpu, requests: 1000, elapsed: Duration::from_millis(1), latency: Latency::default() };
+        let memory = Some(Memory { bytes: 21_340_000, bytes_per_key: 96.4 });
+        Measurement { load, server: server.to_owned(), round, sample, memory }
     }
 
     #[test]
     fn the_ratio_is_that_of_the_medians() {
         let figures = [(REDLET, 1, 100_000), (REDIS, 1, 500_000), (REDLET, 2, 300_000), (REDIS, 2, 900_000)];
         let measurements: Vec<_> = figures.map(|(server, round, nanos)| measurement(server, round, nanos)).into();
-        let table = table(&measurements, &[REDLET, REDIS]);
-        let rows: Vec<&str> = table.lines().skip(2).collect();
-        let name = "| generator GET -P 100 | 100000";
-        let rate = "1000000 (1000000–1000000)";
-        assert_eq!(
-            rows,
-            [
-                format!("{name} | redlet | 0.200 (0.100–0.300) | {rate} | 0.20 | 0.286 (0.200–0.333) | <= 0.28 | NO |"),
-                format!("{name} | redis-server | 0.700 (0.500–0.900) | {rate} | 0.70 |  |  |  |"),
-            ]
-        );
+        let table = table(&measurements, &[REDLET, REDIS]).to_string();
+        let cells = |line: &str| line.split('|').map(str::trim).collect::<Vec<_>>().join("|");
+        let rows: Vec<String> = table.lines().skip(2).map(cells).collect();
+        let name = "|generator GET -P 100|100000";
+        let redlet = "|redlet|0.200 (0.100–0.300)|0.286 (0.200–0.333)|<= 0.28|NO||1000000|0.20|||";
+        let redis = "|redis-server|0.700 (0.500–0.900)||||3.50|1000000|0.70|||";
+        assert_eq!(rows, [redlet, redis].map(|cells| format!("{name}{cells}|21.3|96|")));
         assert_eq!(csv(&measurements).lines().count(), 5);
     }
 

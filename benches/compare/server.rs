@@ -9,7 +9,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::children::Process;
-use crate::options::Options;
 
 /// Names as they appear in the results; the ratios are against redis-server.
 pub(crate) const REDLET: &str = "redlet";
@@ -25,37 +24,82 @@ const PORT_PREFIX: &str = "PORT=";
 /// How to start one kind of server.
 pub(crate) struct Recipe {
     pub(crate) name: String,
+    /// More keys than this are not put into it.
+    keys_max: Option<u32>,
     how: How,
 }
 
-enum How {
+/// What is started.
+pub(crate) enum How {
     /// The binary and the worker threads asked for. It picks its own port and prints it.
-    Redlet {
-        binary: PathBuf,
-        threads: Option<u32>,
-    },
-    Redis,
+    Redlet { binary: PathBuf, threads: Option<u32> },
+    /// redis-server, and a server that takes the same flags.
+    Redis { binary: PathBuf },
+    /// One of the servers in Python, by its kind.
+    Python { python: PathBuf, sources: PathBuf, kind: &'static str },
     /// A shell command with `{port}` in it.
     Shell(String),
 }
 
-/// redlet, redis-server and the peers, in the order they take turns.
-pub(crate) fn recipes(options: &Options) -> Vec<Recipe> {
-    let binary = options.redlet.clone().unwrap_or_else(redlet_beside_this_program);
-    let mut recipes = vec![
-        Recipe { name: REDLET.to_owned(), how: How::Redlet { binary, threads: options.threads } },
-        Recipe { name: REDIS.to_owned(), how: How::Redis },
-    ];
-    recipes.extend(options.peers.iter().map(|peer| Recipe { name: peer.name.clone(), how: How::Shell(peer.command.clone()) }));
-    recipes
-}
+impl Recipe {
+    pub(crate) fn new(name: &str, how: How) -> Self {
+        Self { name: name.to_owned(), keys_max: None, how }
+    }
 
-/// `target/release/redlet` for `target/release/examples/compare`.
-fn redlet_beside_this_program() -> PathBuf {
-    std::env::current_exe()
-        .ok()
-        .and_then(|program| Some(program.parent()?.parent()?.join("redlet")))
-        .unwrap_or_else(|| PathBuf::from("target/release/redlet"))
+    pub(crate) fn with_keys_max(self, keys: u32) -> Self {
+        Self { keys_max: Some(keys), ..self }
+    }
+
+    /// The same server with another number of worker threads, if it is redlet.
+    pub(crate) fn with_threads(&self, threads: u32) -> Result<Self, String> {
+        match &self.how {
+            How::Redlet { binary, .. } => Ok(Self::new(&self.name, How::Redlet { binary: binary.clone(), threads: Some(threads) })),
+            How::Redis { .. } | How::Python { .. } | How::Shell(_) => Err(format!("{} has no worker threads", self.name)),
+        }
+    }
+
+    /// The command line that starts the server on `port`; redlet chooses one itself when that is 0.
+    pub(crate) fn command_on(&self, port: u16, directory: &Path) -> Command {
+        match &self.how {
+            How::Redlet { binary, threads } => {
+                let mut command = Command::new(binary);
+                command.args(["--port", &port.to_string()]);
+                if let Some(threads) = threads {
+                    command.args(["--threads", &threads.to_string()]);
+                }
+                command
+            }
+            How::Redis { binary } => {
+                let mut command = Command::new(binary);
+                // Nothing is saved, so that no fork and no file falls into a measurement.
+                command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--daemonize", "no"]);
+                command.args(["--port", &port.to_string()]).arg("--dir").arg(directory);
+                command
+            }
+            How::Python { python, sources, kind } => {
+                let mut command = Command::new(python);
+                // -B: no compiled files among the sources.
+                command.arg("-B").arg(sources).args([kind, port.to_string().as_str()]);
+                command
+            }
+            How::Shell(text) => {
+                let mut command = Command::new("sh");
+                // exec, so that the process that is measured and ended is the server and not the shell.
+                command.arg("-c").arg(format!("exec {}", text.replace("{port}", &port.to_string())));
+                command
+            }
+        }
+    }
+
+    /// Whether the server is one of those in Python, which are too slow for what only matters among the others.
+    pub(crate) fn is_python(&self) -> bool {
+        matches!(self.how, How::Python { .. })
+    }
+
+    /// Whether it can be expected to hold so many keys.
+    pub(crate) fn holds(&self, keys: u32) -> bool {
+        self.keys_max.is_none_or(|most| keys <= most)
+    }
 }
 
 /// A running server that answers; dropping it ends it.
@@ -77,7 +121,11 @@ impl Server {
 fn start_logged(recipe: &Recipe, directory: &Path, log: &Path) -> Result<Server, String> {
     let file = File::create(log).map_err(|e| e.to_string())?;
     let errors = file.try_clone().map_err(|e| e.to_string())?;
-    let (mut command, chosen) = command(&recipe.how, directory)?;
+    let chosen = match recipe.how {
+        How::Redlet { .. } => None,
+        How::Redis { .. } | How::Python { .. } | How::Shell(_) => Some(free_port()?),
+    };
+    let mut command = recipe.command_on(chosen.unwrap_or(0), directory);
     let process = Process::spawn(command.stdin(Stdio::null()).stdout(file).stderr(errors))?;
     let deadline = Instant::now() + START_MAX;
     let port = match chosen {
@@ -92,36 +140,7 @@ fn start_logged(recipe: &Recipe, directory: &Path, log: &Path) -> Result<Server,
     Ok(Server { name: recipe.name.clone(), port, process })
 }
 
-/// The command line, and the port unless the server is to choose it.
-fn command(how: &How, directory: &Path) -> Result<(Command, Option<u16>), String> {
-    match how {
-        How::Redlet { binary, threads } => {
-            let mut command = Command::new(binary);
-            command.args(["--port", "0"]);
-            if let Some(threads) = threads {
-                command.args(["--threads", &threads.to_string()]);
-            }
-            Ok((command, None))
-        }
-        How::Redis => {
-            let port = free_port()?;
-            let mut command = Command::new("redis-server");
-            // Nothing is saved, so that no fork and no file falls into a measurement.
-            command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--daemonize", "no"]);
-            command.args(["--port", &port.to_string()]).arg("--dir").arg(directory);
-            Ok((command, Some(port)))
-        }
-        How::Shell(text) => {
-            let port = free_port()?;
-            let mut command = Command::new("sh");
-            // exec, so that the process that is measured and ended is the server and not the shell.
-            command.arg("-c").arg(format!("exec {}", text.replace("{port}", &port.to_string())));
-            Ok((command, Some(port)))
-        }
-    }
-}
-
-fn free_port() -> Result<u16, String> {
+pub(crate) fn free_port() -> Result<u16, String> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|e| format!("no free port: {e}"))?;
     Ok(listener.local_addr().map_err(|e| format!("no free port: {e}"))?.port())
 }

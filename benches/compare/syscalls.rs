@@ -12,13 +12,18 @@ use std::time::{Duration, Instant};
 
 use crate::children::Process;
 use crate::generator::{CONNECTIONS, Pool, Ring, Verb, fill};
-use crate::server::{Recipe, Server};
+use crate::progress;
+use crate::report::verdict;
+use crate::server::{REDLET, Server};
+use crate::suite::{Bench, Outcome};
+use crate::table::{Align, Table};
 
 /// Calls per request that redlet may make.
-pub(crate) const MUST_CALLS_PER_REQUEST: f64 = 2.15;
+const MUST_CALLS_PER_REQUEST: f64 = 2.15;
 
 const KEYS: u32 = 1000;
 const REQUESTS: u32 = 20_000;
+const REQUESTS_QUICK: u32 = 2000;
 
 /// Longest time for strace to attach, and to write its summary once the server is gone.
 const STRACE_MAX: Duration = Duration::from_secs(5);
@@ -31,13 +36,16 @@ pub(crate) struct Calls {
     pub(crate) writes: u64,
     pub(crate) waits: u64,
     pub(crate) others: u64,
+    /// Those of the others with which threads wait for and wake each other.
+    pub(crate) futexes: u64,
 }
 
 /// The calls of one server under one load, or why they could not be counted.
-pub(crate) struct Counted {
-    pub(crate) server: String,
-    pub(crate) verb: Verb,
-    pub(crate) calls: Result<Calls, String>,
+struct Counted {
+    server: String,
+    verb: Verb,
+    /// Per request: reads, writes, waits, others, and all of them.
+    calls: Result<[f64; 5], String>,
 }
 
 impl Calls {
@@ -46,47 +54,64 @@ impl Calls {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a count of calls stays far below 2^52")]
-    pub(crate) fn per_request(calls: u64) -> f64 {
-        calls as f64 / f64::from(REQUESTS)
+    fn per(&self, requests: u32) -> [f64; 5] {
+        [self.reads, self.writes, self.waits, self.others, self.total()].map(|calls| calls as f64 / f64::from(requests))
     }
 }
 
-/// Counts for every server. strace missing is no failure: the reason then stands in the table.
-pub(crate) fn measure_all(recipes: &[Recipe], directory: &Path) -> Result<Vec<Counted>, String> {
+pub(crate) fn run(bench: &Bench<'_>) -> Result<Outcome, String> {
+    if Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_err() {
+        let text = "Not counted: strace is not there; on Debian and Ubuntu: apt-get install strace".to_owned();
+        return Ok(Outcome { text, files: Vec::new() });
+    }
+    let requests = if bench.options.quick { REQUESTS_QUICK } else { REQUESTS };
     let mut all = Vec::new();
     for verb in [Verb::Get, Verb::Set] {
         let pool = Pool::encode(verb, KEYS);
-        for recipe in recipes {
-            crate::progress(&format!("system calls: {} {}", recipe.name, verb.uppercase()));
+        // What the interpreter does between its calls is of no interest here.
+        for recipe in bench.recipes.iter().filter(|recipe| !recipe.is_python()) {
+            progress::show(&format!("system calls: {}", verb.uppercase()), &recipe.name);
             // A server of its own: it is ended to make strace write its summary.
-            let server = Server::start(recipe, directory)?;
+            let server = Server::start(recipe, bench.directory)?;
             fill(server.port, KEYS).map_err(|e| format!("filling {}: {e}", recipe.name))?;
-            let calls = count(server, &pool, directory);
+            // Not being allowed to attach is no failure: the reason then stands below the table.
+            let calls = count(server, &pool, requests, bench.directory);
             all.push(Counted { server: recipe.name.clone(), verb, calls });
         }
     }
-    Ok(all)
+    let mut text = format!("Per request, {CONNECTIONS} connections, unpipelined, under strace:\n\n{}", table(&all));
+    for Counted { server, verb, calls } in &all {
+        if let Err(reason) = calls {
+            text.push_str(&format!("\n{} on {server} was not counted: {reason}\n", verb.uppercase()));
+        }
+    }
+    Ok(Outcome { text, files: Vec::new() })
 }
 
-fn count(server: Server, pool: &Pool, directory: &Path) -> Result<Calls, String> {
+fn count(server: Server, pool: &Pool, requests: u32, directory: &Path) -> Result<[f64; 5], String> {
+    let mut ring = Ring::connect(server.port)?;
+    let calls = trace(server, directory, || ring.run(pool, 1, requests).map(drop))?;
+    if calls.reads < u64::from(requests / CONNECTIONS) {
+        return Err(format!("strace counted {} reads for {requests} requests", calls.reads));
+    }
+    Ok(calls.per(requests))
+}
+
+/// The system calls of `server` during `load`, which ends it.
+pub(crate) fn trace(server: Server, directory: &Path, load: impl FnOnce() -> Result<(), String>) -> Result<Calls, String> {
     let summary = directory.join("strace.txt");
     let log = directory.join("strace.log");
     let errors = File::create(&log).map_err(|e| format!("{}: {e}", log.display()))?;
-    let mut ring = Ring::connect(server.port)?;
     let pid = server.process.pid;
     let mut command = Command::new("strace");
     command.args(["-c", "-f", "-p", &pid.to_string()]).arg("-o").arg(&summary);
     let strace = Process::spawn(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors))?;
     await_attached(&strace, pid)?;
-    ring.run(pool, 1, REQUESTS)?;
+    load()?;
     drop(server);
     strace.wait(STRACE_MAX)?;
     let text = fs::read_to_string(&summary).map_err(|e| format!("{}: {e}", summary.display()))?;
-    let calls = parse(&text);
-    if calls.reads < u64::from(REQUESTS / CONNECTIONS) {
-        return Err(format!("strace counted {} reads for {REQUESTS} requests", calls.reads));
-    }
-    Ok(calls)
+    Ok(parse(&text))
 }
 
 /// Waits until every thread of `pid` is traced.
@@ -116,6 +141,33 @@ fn all_traced(pid: u32) -> Result<bool, String> {
     Ok(true)
 }
 
+fn table(counted: &[Counted]) -> Table {
+    let mut out = Table::new(&[
+        ("command", Align::Left),
+        ("server", Align::Left),
+        ("reads", Align::Right),
+        ("writes", Align::Right),
+        ("waits", Align::Right),
+        ("others", Align::Right),
+        ("total", Align::Right),
+        ("must", Align::Right),
+        ("holds", Align::Left),
+    ]);
+    for Counted { server, verb, calls } in counted {
+        let must = Some(MUST_CALLS_PER_REQUEST).filter(|_| server == REDLET);
+        let total = calls.as_ref().ok().map(|calls| calls[4]);
+        let mut row = vec![verb.uppercase().to_owned(), server.clone()];
+        row.extend(match calls {
+            Ok(calls) => calls.map(|count| format!("{count:.3}")),
+            Err(_) => Default::default(),
+        });
+        row.push(must.map_or_else(String::new, |must| format!("<= {must:.2}")));
+        row.push(verdict(total, must).to_owned());
+        out.row(row);
+    }
+    out
+}
+
 /// Sorts the lines of `strace -c`: share, seconds, microseconds per call, calls, errors if any, name.
 fn parse(summary: &str) -> Calls {
     let mut calls = Calls::default();
@@ -130,6 +182,10 @@ fn parse(summary: &str) -> Calls {
             "write" | "writev" | "sendto" | "sendmsg" => calls.writes += count,
             "epoll_wait" | "epoll_pwait" | "epoll_pwait2" | "poll" | "ppoll" | "select" | "pselect6" => {
                 calls.waits += count;
+            }
+            "futex" => {
+                calls.futexes += count;
+                calls.others += count;
             }
             _ => calls.others += count,
         }
@@ -149,12 +205,13 @@ mod tests {
  60.00    0.600000          30     20000           write
  30.00    0.300000          14     20400       400 recvfrom
   9.00    0.090000          90      1000           epoll_wait
-  1.00    0.010000          10        30        30 futex
+  0.90    0.009000          10        30        30 futex
+  0.10    0.001000          10         2           mmap
 ------ ----------- ----------- --------- --------- ----------------
-100.00    1.000000          24     41430       430 total
+100.00    1.000000          24     41432       430 total
 ";
         let calls = parse(summary);
-        assert_eq!(calls, Calls { reads: 20_400, writes: 20_000, waits: 1000, others: 30 });
-        assert_eq!(calls.total(), 41_430);
+        assert_eq!(calls, Calls { reads: 20_400, writes: 20_000, waits: 1000, others: 32, futexes: 30 });
+        assert_eq!(calls.per(20_000), [1.02, 1.0, 0.05, 0.0016, 2.0716]);
     }
 }
