@@ -114,8 +114,9 @@ pub struct Parser {
 
 impl Parser {
     /// Whether nothing of a request has been read.
+    #[inline]
     pub fn is_idle(&self) -> bool {
-        *self == Self::default()
+        self.at == 0 && self.searched == 0
     }
 
     /// Bytes that must follow before the request can go on, as far as announced: a hint for the read buffer, not a promise.
