@@ -183,6 +183,8 @@ impl Conversation {
     }
 
     /// Parses requests until the batch is full or the input ends. Returns how many bytes hold nothing but what is in the batch.
+    // Apart from its caller, as `run` is: called once a batch, each has the processor's registers for its own loop.
+    #[inline(never)]
     fn parse(&mut self, input: &[u8], worker: &mut Worker, shared: &Shared, db: &Db) -> Result<usize, ProtocolError> {
         let settings = &shared.settings;
         let unauthenticated = !self.session.authenticated && settings.password_required();
@@ -215,6 +217,7 @@ impl Conversation {
     }
 
     /// Runs the batch. Returns where the requests end that are done with, and what stopped it, if something did.
+    #[inline(never)]
     fn run(
         &mut self,
         gate: Gate<'_>,
@@ -261,15 +264,16 @@ impl Conversation {
             if watch.monitors && ran {
                 monitor::show(&mut cx, &request());
             }
-            if cx.command.steers {
-                stop = steered(&mut cx, &mut self.waiting);
+            if cx.command.steers
+                && let Some(then) = steered(&mut cx, &mut self.waiting)
+            {
+                stop = Some(then);
+                break;
             }
-            debug_assert!(stop.is_some() || (cx.wait.is_none() && !cx.session.closing), "only what steers may wait or close");
+            debug_assert!(cx.wait.is_none() && !cx.session.closing, "only what steers may wait or close");
             // Within the batch: it may ask for one large value many times.
             if cx.reply.mark() >= OUTPUT_BYTES_SOFT_MAX {
-                stop = stop.or(Some(Then::Write));
-            }
-            if stop.is_some() {
+                stop = Some(Then::Write);
                 break;
             }
         }

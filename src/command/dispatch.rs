@@ -45,8 +45,7 @@ pub fn dispatch(cx: &mut Context<'_>, request: Request<'_>) -> bool {
             false
         }
     };
-    // What waits answers later.
-    if cx.session.reply_mode != ReplyMode::On && cx.wait.is_none() {
+    if cx.session.reply_mode != ReplyMode::On {
         silence(cx, mark);
     }
     ran
@@ -86,9 +85,12 @@ fn fail(cx: &mut Context<'_>, error: &CommandError) {
     cx.reply.error(&text);
 }
 
-/// Takes back what was answered since `mark`: the client does not want to hear it.
+/// Takes back what was answered since `mark`: the client does not want to hear it. What waits answers later.
 #[cold]
 fn silence(cx: &mut Context<'_>, mark: usize) {
+    if cx.wait.is_some() {
+        return;
+    }
     cx.session.reply_mode = match cx.session.reply_mode {
         ReplyMode::On | ReplyMode::Skip => ReplyMode::On,
         ReplyMode::Off => ReplyMode::Off,
