@@ -1,26 +1,30 @@
 //! All connections as others see them: who they are, what they do, and how to reach them. Must not do I/O.
 
-use std::borrow::Cow;
+mod address;
+mod mailbox;
+
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::task::Waker;
 
 use parking_lot::Mutex;
 
 use crate::clock::UnixMillis;
 use crate::config::MAILBOX_BYTES_MAX;
+pub use address::Address;
+use mailbox::Mailbox;
+pub use mailbox::{Names, Unblock};
 
 /// One connection as others see it. Its own conversation writes here once a batch; others read, and leave messages.
 #[derive(Debug)]
 pub struct Client {
     /// Never used twice in a server's life.
     pub id: u64,
-    /// The peer's address, or the socket's path followed by `:0`.
-    pub addr: String,
+    /// The peer's address.
+    pub addr: Address,
     /// The address it connected to.
-    pub laddr: String,
+    pub laddr: Address,
     /// The descriptor of its socket; -1 while it has none.
     pub fd: AtomicI32,
     /// When it connected.
@@ -28,70 +32,38 @@ pub struct Client {
     /// The time of its last batch, in Unix milliseconds.
     pub active: AtomicU64,
     /// The selected database.
-    pub db: AtomicUsize,
+    pub db: AtomicU32,
     /// 2 or 3.
-    pub protocol: AtomicUsize,
-    /// The number, in the command table, of the last command; `usize::MAX` before the first.
-    pub last_command: AtomicUsize,
+    pub protocol: AtomicU8,
+    /// The number, in the command table, of the last command; `u32::MAX` when there was none.
+    last_command: AtomicU32,
     /// Bytes of a request that has not arrived in full.
     pub query_bytes: AtomicUsize,
     /// Properties shown by `CLIENT LIST`.
     pub flags: AtomicU32,
-    /// What it says about itself.
-    pub names: Mutex<Names>,
-    killed: AtomicBool,
+    /// The worker thread that serves it.
+    thread: AtomicU16,
+    /// What its task is to do when it comes to it: nothing, close, or move to the thread whose number is one less.
+    order: AtomicU32,
+    /// What it made its thread do, since somebody last asked.
+    work: AtomicU64,
     mailbox: Mutex<Mailbox>,
 }
 
-/// What a client says about itself.
-#[derive(Clone, Debug, Default)]
-pub struct Names {
-    /// `CLIENT SETNAME`; empty when not set.
-    pub name: Vec<u8>,
-    /// `CLIENT SETINFO LIB-NAME`.
-    pub lib_name: Vec<u8>,
-    /// `CLIENT SETINFO LIB-VER`.
-    pub lib_ver: Vec<u8>,
-}
+// With an `Arc`'s counts it fits 192 bytes. An idle connection is to cost little.
+const _: () = assert!(size_of::<Client>() <= 176);
 
-#[derive(Debug, Default)]
-struct Mailbox {
-    /// Bytes to be sent between replies.
-    bytes: Vec<u8>,
-    /// A command waits that another client may end.
-    waiting: bool,
-    /// `CLIENT UNBLOCK`: how a waiting command is to end.
-    unblock: Option<Unblock>,
-    /// Wakes the connection's task.
-    waker: Option<Waker>,
-}
+/// In the place of an order: none, and to close.
+const NO_ORDER: u32 = 0;
+const CLOSE: u32 = u32::MAX;
 
-impl Mailbox {
-    fn listen(&mut self, waker: &Waker) {
-        if !self.waker.as_ref().is_some_and(|old| old.will_wake(waker)) {
-            self.waker = Some(waker.clone());
-        }
-    }
-
-    fn collect(&mut self, out: &mut Vec<u8>) {
-        if !self.bytes.is_empty() {
-            let delivered = std::mem::take(&mut self.bytes);
-            if out.is_empty() {
-                *out = delivered;
-            } else {
-                out.extend_from_slice(&delivered);
-            }
-        }
-    }
-}
-
-/// How `CLIENT UNBLOCK` ends another client's wait.
+/// What a connection's own task is told to do with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unblock {
-    /// As if its time had run out.
-    Timeout,
-    /// With an error.
-    Error,
+pub enum Order {
+    /// Close it.
+    Close,
+    /// Serve it on the thread of this number.
+    Move(usize),
 }
 
 impl Client {
@@ -124,29 +96,88 @@ impl Client {
         }
     }
 
+    /// Notes the number, in the command table, of its last command. One that is too large stands for none.
+    #[inline]
+    pub fn set_last_command(&self, id: usize) {
+        self.last_command.store(u32::try_from(id).unwrap_or(u32::MAX), Ordering::Relaxed);
+    }
+
+    /// The number, in the command table, of its last command; too large for any when there was none.
+    pub fn last_command(&self) -> usize {
+        self.last_command.load(Ordering::Relaxed) as usize
+    }
+
     /// Whether the peer is on this machine: on a Unix socket, or at a loopback address.
     pub fn is_local(&self) -> bool {
-        let is_loopback = || self.addr.parse::<SocketAddr>().is_ok_and(|addr| addr.ip().to_canonical().is_loopback());
-        self.has(Self::UNIX_SOCKET) || is_loopback()
+        let is_loopback = matches!(&self.addr, Address::Inet(ip, _) if ip.to_canonical().is_loopback());
+        self.has(Self::UNIX_SOCKET) || is_loopback
     }
 
     /// Where its requests come from, as monitors see it: its address, or `unix:` and the path of the socket.
-    pub fn origin(&self) -> Cow<'_, str> {
-        match self.addr.strip_suffix(":0") {
-            Some(path) if self.has(Self::UNIX_SOCKET) => format!("unix:{path}").into(),
-            _ => self.addr.as_str().into(),
+    pub fn origin(&self) -> String {
+        match &self.addr {
+            Address::Text(text) if self.has(Self::UNIX_SOCKET) => format!("unix:{}", text.strip_suffix(":0").unwrap_or(text)),
+            addr => addr.to_string(),
         }
+    }
+
+    /// What it says about itself.
+    pub fn names(&self) -> Names {
+        self.mailbox.lock().names.as_deref().cloned().unwrap_or_default()
+    }
+
+    /// Has it say something else about itself.
+    pub fn rename(&self, change: impl FnOnce(&mut Names)) {
+        change(self.mailbox.lock().names.get_or_insert_default());
     }
 
     /// Has the connection closed by its own task, at once.
     pub fn kill(&self) {
-        self.killed.store(true, Ordering::Release);
+        self.order.store(CLOSE, Ordering::Release);
         self.wake(|_| {});
     }
 
     /// Whether it is to be closed.
     pub fn is_killed(&self) -> bool {
-        self.killed.load(Ordering::Acquire)
+        self.order.load(Ordering::Acquire) == CLOSE
+    }
+
+    /// Has its own task move it to another thread, once it has nothing to do there and then. The last such order counts.
+    pub fn order_to(&self, thread: usize) {
+        let Some(order) = u32::try_from(thread).ok().and_then(|thread| thread.checked_add(1)) else { return };
+        self.order.update(Ordering::AcqRel, Ordering::Acquire, |old| if old == CLOSE { CLOSE } else { order });
+    }
+
+    /// What its task is to do, if anything.
+    #[inline]
+    pub fn order(&self) -> Option<Order> {
+        match self.order.load(Ordering::Acquire) {
+            NO_ORDER => None,
+            CLOSE => Some(Order::Close),
+            order => Some(Order::Move(order as usize - 1)),
+        }
+    }
+
+    /// It is served on this thread now: a move is done with.
+    pub fn set_thread(&self, thread: usize) {
+        self.thread.store(u16::try_from(thread).unwrap_or(u16::MAX), Ordering::Relaxed);
+        self.order.update(Ordering::AcqRel, Ordering::Acquire, |old| if old == CLOSE { CLOSE } else { NO_ORDER });
+    }
+
+    /// The worker thread that serves it.
+    pub fn thread(&self) -> usize {
+        self.thread.load(Ordering::Relaxed).into()
+    }
+
+    /// It made its thread do this much. Only its own task calls this, so a plain load and store lose nothing.
+    #[inline]
+    pub fn add_work(&self, work: usize) {
+        self.work.store(self.work.load(Ordering::Relaxed).wrapping_add(work as u64), Ordering::Relaxed);
+    }
+
+    /// What it made its thread do since this was last asked. What it does at the same moment may be told once more.
+    pub fn take_work(&self) -> u64 {
+        self.work.swap(0, Ordering::Relaxed)
     }
 
     /// Leaves `bytes` to be sent between its replies. A client that lets too many of them wait is cut off.
@@ -156,7 +187,7 @@ impl Client {
         }
         self.wake(|mailbox| {
             if mailbox.bytes.len() + bytes.len() > MAILBOX_BYTES_MAX {
-                self.killed.store(true, Ordering::Release);
+                self.order.store(CLOSE, Ordering::Release);
             } else {
                 mailbox.bytes.extend_from_slice(bytes);
             }
@@ -247,21 +278,22 @@ pub struct Clients {
 
 impl Clients {
     /// Adds a connection.
-    pub fn add(&self, addr: String, laddr: String, flags: u32, now: UnixMillis) -> Arc<Client> {
+    pub fn add(&self, addr: impl Into<Address>, laddr: impl Into<Address>, flags: u32, now: UnixMillis) -> Arc<Client> {
         let client = Arc::new(Client {
             id: self.next_id.fetch_add(1, Ordering::Relaxed) + 1,
-            addr,
-            laddr,
+            addr: addr.into(),
+            laddr: laddr.into(),
             fd: AtomicI32::new(-1),
             created: now,
             active: AtomicU64::new(now.0),
-            db: AtomicUsize::new(0),
-            protocol: AtomicUsize::new(2),
-            last_command: AtomicUsize::new(usize::MAX),
+            db: AtomicU32::new(0),
+            protocol: AtomicU8::new(2),
+            last_command: AtomicU32::new(u32::MAX),
             query_bytes: AtomicUsize::new(0),
             flags: AtomicU32::new(flags),
-            names: Mutex::default(),
-            killed: AtomicBool::new(false),
+            thread: AtomicU16::new(0),
+            order: AtomicU32::new(NO_ORDER),
+            work: AtomicU64::new(0),
             mailbox: Mutex::default(),
         });
         self.list.lock().insert(client.id, Arc::clone(&client));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use crate::clients::Client;
+use crate::clients::{Address, Client};
 use crate::clock::UnixMillis;
 use crate::command::{self, Command, Context, Flags, Keyspace, Request, Wait};
 use crate::config::{BATCH_REQUESTS_MAX, OUTPUT_BYTES_SOFT_MAX};
@@ -89,7 +89,8 @@ pub struct Conversation {
     parser: Parser,
     /// Arguments of a request that has not arrived in full.
     unfinished: Vec<Arg>,
-    waiting: Option<Wait>,
+    /// Boxed because it is rare: an idle connection is to cost little.
+    waiting: Option<Box<Wait>>,
     /// A pause holds the next request back.
     held_back: bool,
 }
@@ -99,7 +100,7 @@ pub const TOO_MANY_CLIENTS: &[u8] = b"-ERR max number of clients reached\r\n";
 
 impl Conversation {
     /// Begins a conversation with a client at `addr`. `None` when there are too many: it is told [`TOO_MANY_CLIENTS`].
-    pub fn begin(shared: &Shared, addr: String, laddr: String, flags: u32) -> Option<Self> {
+    pub fn begin(shared: &Shared, addr: impl Into<Address>, laddr: impl Into<Address>, flags: u32) -> Option<Self> {
         if shared.clients.len() as u64 >= shared.settings.maxclients.load(Ordering::Relaxed) {
             shared.stats.refused.fetch_add(1, Ordering::Relaxed);
             return None;
@@ -127,8 +128,8 @@ impl Conversation {
             if self.session.closing {
                 break Then::Close;
             }
-            if self.waiting.is_some() {
-                break Then::Wait(self.waiting.and_then(|wait| wait.until));
+            if let Some(wait) = &self.waiting {
+                break Then::Wait(wait.until);
             }
             if self.session.client.is_killed() {
                 break Then::Close;
@@ -163,7 +164,7 @@ impl Conversation {
 
     /// Whether a wait is over: its time has come, or something ended it. Appends the answer of a command that is done waiting.
     pub fn wake(&mut self, worker: &mut Worker, shared: &Shared, now: UnixMillis, out: &mut Vec<u8>) -> bool {
-        let Some(wait) = self.waiting else {
+        let Some(wait) = self.waiting.as_deref().copied() else {
             return shared.clients.paused(true, now).is_none();
         };
         let due = wait.until.is_some_and(|until| until <= now);
@@ -260,8 +261,8 @@ impl Conversation {
                 monitor::show(&mut cx, &request);
             }
             if let Some(wait) = cx.wait.take() {
-                self.waiting = Some(wait);
                 stop = Some(Then::Wait(wait.until));
+                self.waiting = Some(Box::new(wait));
                 break;
             }
             if cx.session.closing {
@@ -275,7 +276,7 @@ impl Conversation {
             }
         }
         let last = last.and_then(|request| command::named(&request)).map_or(usize::MAX, |command| command.id);
-        cx.session.client.last_command.store(last, Ordering::Relaxed);
+        cx.session.client.set_last_command(last);
         drop(cx);
         worker.stats.processed.add(processed);
         if !time_all {
@@ -385,8 +386,8 @@ fn time(cx: &mut Context<'_>, request: &Request<'_>, timed: &mut u64) -> bool {
             at_seconds: cx.now().seconds(),
             micros: nanos / 1000,
             argv: slowlog::trimmed(request.public_argv(cx.command)),
-            addr: cx.session.client.addr.clone(),
-            name: cx.session.client.names.lock().name.clone(),
+            addr: cx.session.client.addr.to_string(),
+            name: cx.session.client.names().name,
         };
         cx.shared.slowlog.add(entry, cx.shared.settings.slowlog_len_max.load(Ordering::Relaxed));
     }

@@ -154,3 +154,6 @@ pub async fn serve(
     started(bound.shared.addr.get().copied());
     bound.run(shutdown).await
 }
+
+#[cfg(test)]
+mod tests;

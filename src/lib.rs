@@ -69,7 +69,7 @@ pub mod internals {
     pub use crate::session::Session;
     pub use crate::shared::Shared;
     pub use crate::store::{
-        Cursor, Databases, Db, Deadline, Encoding, Entry, Form, Gate, Hasher, Key, Locks, Moment, Store, Sweep, Target, Touch,
+        Content, Cursor, Databases, Db, Deadline, Encoding, Form, Gate, Hasher, Key, Locks, Moment, Store, Sweep, Target, Touch,
         WriteLocks,
     };
 }

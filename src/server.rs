@@ -1,9 +1,9 @@
 //! Listening, accepting under the connection cap, sweeping, and the graceful end.
 
 use std::future::Future;
-use std::io::{self, Write};
+use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd as _};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -17,13 +17,13 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::clients::Client;
+use crate::clients::{Address, Client};
 use crate::clock::UnixMillis;
 use crate::config::Config;
 use crate::conversation::{Conversation, TOO_MANY_CLIENTS};
 use crate::error::Error;
 use crate::shared::Shared;
-use crate::socket::{Connection, Listed, Stream};
+use crate::socket::{Connection, Listed, Serving, Stream};
 use crate::store::Sweep;
 use crate::workers::Workers;
 
@@ -92,7 +92,7 @@ impl Bound {
         if let Some(listener) = unix {
             accepting.spawn(accept_unix(listener, Arc::clone(&shared), Arc::clone(&workers)));
         }
-        accepting.spawn(sweep(Arc::clone(&shared)));
+        accepting.spawn(tick(Arc::clone(&shared), Arc::clone(&workers)));
         either(shutdown, stopped(&shared)).await;
         drop(ending);
         accepting.shutdown().await;
@@ -240,7 +240,7 @@ async fn accept_failed(shared: &Shared, error: &io::Error) {
 }
 
 fn admit_tcp(stream: TcpStream, addr: SocketAddr, shared: &Arc<Shared>, workers: &Workers) -> io::Result<()> {
-    let laddr = stream.local_addr()?.to_string();
+    let laddr = stream.local_addr()?;
     stream.set_nodelay(true)?;
     let seconds = shared.settings.keepalive_seconds.load(Ordering::Relaxed).min(KEEPALIVE_SECONDS_MAX);
     if seconds > 0 {
@@ -248,57 +248,41 @@ fn admit_tcp(stream: TcpStream, addr: SocketAddr, shared: &Arc<Shared>, workers:
         let keepalive = TcpKeepalive::new().with_time(Duration::from_secs(seconds)).with_interval(interval).with_retries(3);
         SockRef::from(&stream).set_tcp_keepalive(&keepalive)?;
     }
-    let mut stream = stream.into_std()?;
-    if let Some(listed) = admit(&mut stream, addr.to_string(), laddr, 0, shared) {
-        spawn(listed, workers, move || TcpStream::from_std(stream));
-    }
-    Ok(())
+    admit(stream, [addr.into(), laddr.into()], 0, shared, workers)
 }
 
 fn admit_unix(stream: UnixStream, shared: &Arc<Shared>, workers: &Workers) -> io::Result<()> {
     let path = shared.config.unixsocket.as_deref().map_or_else(String::new, |path| path.display().to_string());
-    let addr = format!("{path}:0");
-    let mut stream = stream.into_std()?;
-    if let Some(listed) = admit(&mut stream, addr.clone(), addr, Client::UNIX_SOCKET, shared) {
-        spawn(listed, workers, move || UnixStream::from_std(stream));
+    let addr = Address::Text(format!("{path}:0").into());
+    admit(stream, [addr.clone(), addr], Client::UNIX_SOCKET, shared, workers)
+}
+
+/// Begins a conversation on the worker thread whose turn it is, unless there are too many: then the peer is told so.
+fn admit<S>(stream: S, [addr, laddr]: [Address; 2], flags: u32, shared: &Arc<Shared>, workers: &Workers) -> io::Result<()>
+where
+    S: Stream + AsFd + Send + 'static,
+{
+    let Some(conversation) = Conversation::begin(shared, addr, laddr, flags) else {
+        // A peer that is already gone needs no telling.
+        let _told = SockRef::from(&stream).send(TOO_MANY_CLIENTS);
+        return Ok(());
+    };
+    conversation.session().client.fd.store(stream.as_fd().as_raw_fd(), Ordering::Relaxed);
+    let listed = Listed { conversation, shared: Arc::clone(shared) };
+    // Without a thread it is closed: the server is ending.
+    if let Some(seat) = workers.seat() {
+        Serving::spawn(Connection::new(stream.move_to(seat.handle())?, listed), seat);
     }
     Ok(())
 }
 
-/// Begins a conversation, unless there are too many: then the peer is told so.
-fn admit(stream: &mut (impl Write + AsRawFd), addr: String, laddr: String, flags: u32, shared: &Arc<Shared>) -> Option<Listed> {
-    match Conversation::begin(shared, addr, laddr, flags) {
-        Some(conversation) => {
-            conversation.session().client.fd.store(stream.as_raw_fd(), Ordering::Relaxed);
-            Some(Listed { conversation, shared: Arc::clone(shared) })
-        }
-        None => {
-            // A peer that is already gone needs no telling.
-            let _told = stream.write(TOO_MANY_CLIENTS);
-            None
-        }
-    }
-}
-
-/// Serves a connection on the worker thread whose turn it is. `open` makes it known to that thread's event loop.
-fn spawn<S>(listed: Listed, workers: &Workers, open: impl FnOnce() -> io::Result<S> + Send + 'static)
-where
-    S: Stream + Send + 'static,
-{
-    workers.spawn(|desk| async move {
-        match open() {
-            Ok(stream) => Connection::new(stream, listed).serve(desk).await,
-            Err(error) => listed.shared.log.warning(&format!("a connection could not be served: {error}")),
-        }
-    });
-}
-
-/// Reclaims what has expired, and closes connections that have been idle for too long.
-async fn sweep(shared: Arc<Shared>) {
+/// Reclaims what has expired, closes connections that have been idle for too long, and keeps the worker threads busy alike.
+async fn tick(shared: Arc<Shared>, workers: Arc<Workers>) {
     loop {
         sleep(TICK).await;
         shared.stats.sample(shared.clock.now());
         close_idle(&shared);
+        workers.balance();
         if !shared.settings.active_expire.load(Ordering::Relaxed) {
             continue;
         }

@@ -58,7 +58,8 @@ impl Session {
 
     /// Lets others see what it has changed about itself.
     pub fn publish(&self) {
-        self.client.db.store(self.db, Ordering::Relaxed);
+        // Databases are numbered from 0, and there are fewer than 2^32.
+        self.client.db.store(u32::try_from(self.db).unwrap_or(u32::MAX), Ordering::Relaxed);
         let version = match self.protocol {
             Protocol::Resp2 => 2,
             Protocol::Resp3 => 3,

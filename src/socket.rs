@@ -3,6 +3,8 @@
 //! Buffers belong to the worker thread and are lent to whichever connection is being served. A connection owns bytes only while it
 //! holds part of a request, or replies that its peer has not taken. While the peer does not take them, nothing is read from it.
 
+mod serving;
+
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -13,29 +15,24 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, Interest, Ready};
 use tokio::net::{TcpStream, UnixStream};
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::runtime::Handle;
+use tokio::time::sleep;
 
-use crate::clock::UnixMillis;
 use crate::config::{OUTPUT_BYTES_SOFT_MAX, QUERY_BYTES_MAX};
 use crate::conversation::{Conversation, Fed, Then, Worker};
 use crate::shared::Shared;
 use crate::workers::Lent;
+pub(crate) use serving::Serving;
+use serving::Timers;
 
 /// Output kept room for between batches, in bytes.
 const OUTPUT_BYTES_KEPT: usize = 1024 * 1024;
-/// Input that may gather while a command waits, in bytes. Reading goes on so that the peer's going away is noticed; beyond this it is
-/// noticed by [`GONE_CHECK`].
-const WAITING_INPUT_BYTES_MAX: usize = 64 * 1024;
 /// Room made for the rest of a request before more of it has come, in bytes: least, and most when little has come so far. What a peer
 /// costs that never sends the rest.
 const READ_BYTES_MIN: usize = 4 * 1024;
 const READ_BYTES_MAX: usize = 16 * 1024;
 /// How long a stopping server listens for requests that are already on their way.
 const STOP_GRACE: Duration = Duration::from_millis(10);
-/// How often a peer that cannot be read from, because it has sent enough, is looked at whether it is still there.
-const GONE_CHECK: Duration = Duration::from_secs(1);
-/// Bytes that a connection may bring and be sent at one go before others have their turn.
-const TURN_BYTES_MAX: usize = 512 * 1024;
 
 /// A conversation that is listed among the clients. Whatever ends it takes it off the list, be it a panic or the end of the runtime.
 pub(crate) struct Listed {
@@ -50,9 +47,12 @@ impl Drop for Listed {
 }
 
 /// A stream that can tell that its peer has ended it before all that the peer sent has been read.
-pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Sized {
     /// Whether the peer sends nothing more, as far as is known.
     fn is_ended(&self) -> bool;
+
+    /// Has another event loop tell what there is to read and when there is room to write.
+    fn move_to(self, handle: &Handle) -> io::Result<Self>;
 }
 
 /// What readiness tells at once, without waiting for it.
@@ -65,11 +65,23 @@ impl Stream for TcpStream {
     fn is_ended(&self) -> bool {
         tells_of_end(self.ready(Interest::READABLE))
     }
+
+    fn move_to(self, handle: &Handle) -> io::Result<Self> {
+        let stream = self.into_std()?;
+        let _there = handle.enter();
+        Self::from_std(stream)
+    }
 }
 
 impl Stream for UnixStream {
     fn is_ended(&self) -> bool {
         tells_of_end(self.ready(Interest::READABLE))
+    }
+
+    fn move_to(self, handle: &Handle) -> io::Result<Self> {
+        let stream = self.into_std()?;
+        let _there = handle.enter();
+        Self::from_std(stream)
     }
 }
 
@@ -86,50 +98,19 @@ pub(crate) struct Connection<S> {
     taken: usize,
     /// Bytes that came and went since others had their turn.
     turn_bytes: usize,
-    grace: Option<Pin<Box<Sleep>>>,
-}
-
-impl<S> Drop for Connection<S> {
-    fn drop(&mut self) {
-        self.listed.shared.clients.forget(&self.listed.conversation.session().client);
-    }
+    /// What is to be done next.
+    then: Then,
+    timers: Option<Box<Timers>>,
 }
 
 impl<S: Stream> Connection<S> {
     pub(crate) fn new(stream: S, listed: Listed) -> Self {
-        Self { stream, listed, input: Vec::new(), output: Vec::new(), taken: 0, turn_bytes: 0, grace: None }
-    }
-
-    /// Serves the connection until one side ends it.
-    pub(crate) async fn serve(mut self, desk: Arc<Mutex<Lent>>) {
-        // Whatever ends a connection, there is nobody left to tell.
-        let _ended: io::Result<()> = self.talk(&desk).await;
-    }
-
-    async fn talk(&mut self, desk: &Mutex<Lent>) -> io::Result<()> {
-        let mut then = Then::Read;
-        loop {
-            if !self.output.is_empty() {
-                std::future::poll_fn(|cx| self.poll_flush(desk, cx)).await?;
-            }
-            if self.turn_bytes >= TURN_BYTES_MAX {
-                self.turn_bytes = 0;
-                tokio::task::yield_now().await;
-            }
-            then = match then {
-                Then::Read => std::future::poll_fn(|cx| self.poll_turn(desk, cx)).await?,
-                Then::Write => std::future::poll_fn(|cx| self.poll_feed_own(desk, cx)).await?,
-                Then::Wait(until) => self.wait(desk, until).await?,
-                Then::Close => return Ok(()),
-            }
-        }
+        let (input, output) = (Vec::new(), Vec::new());
+        Self { stream, listed, input, output, taken: 0, turn_bytes: 0, then: Then::Read, timers: None }
     }
 
     /// Reads once, runs what came, and writes the replies.
     fn poll_turn(&mut self, desk: &Mutex<Lent>, cx: &mut Context<'_>) -> Poll<io::Result<Then>> {
-        if self.listed.conversation.session().client.is_killed() {
-            return Poll::Ready(Ok(Then::Close));
-        }
         if self.input.is_empty() {
             let mut lent = desk.lock();
             let Lent { worker, input, output } = &mut *lent;
@@ -171,8 +152,8 @@ impl<S: Stream> Connection<S> {
             return Poll::Ready(Ok(Then::Read));
         }
         if self.listed.shared.is_stopping() {
-            let grace = self.grace.get_or_insert_with(|| Box::pin(sleep(STOP_GRACE)));
-            ready!(grace.as_mut().poll(cx));
+            let timers = self.timers.get_or_insert_default();
+            ready!(timers.grace.get_or_insert_with(|| Box::pin(sleep(STOP_GRACE))).as_mut().poll(cx));
             return Poll::Ready(Ok(Then::Close));
         }
         Poll::Pending
@@ -272,45 +253,6 @@ impl<S: Stream> Connection<S> {
         }
         outcome
     }
-
-    /// Waits until a command may answer: its time comes, another client ends the wait, or the peer goes away.
-    async fn wait(&mut self, desk: &Mutex<Lent>, until: Option<UnixMillis>) -> io::Result<Then> {
-        let mut timer =
-            until.map(|until| Box::pin(sleep(Duration::from_millis(until.millis_since(self.listed.shared.clock.now())))));
-        let mut check: Option<Pin<Box<Sleep>>> = None;
-        std::future::poll_fn(|cx| {
-            let client = Arc::clone(&self.listed.conversation.session().client);
-            client.listen(cx.waker());
-            if client.is_killed() || self.listed.shared.is_stopping() {
-                return Poll::Ready(Ok(Then::Close));
-            }
-            while self.input.len() < WAITING_INPUT_BYTES_MAX {
-                match self.poll_read_own(desk, cx)? {
-                    Poll::Ready(0) => return Poll::Ready(Ok(Then::Close)),
-                    Poll::Ready(_) => {}
-                    Poll::Pending => break,
-                }
-            }
-            if self.input.len() >= WAITING_INPUT_BYTES_MAX {
-                if self.stream.is_ended() {
-                    return Poll::Ready(Ok(Then::Close));
-                }
-                let check = check.get_or_insert_with(|| Box::pin(sleep(GONE_CHECK)));
-                while check.as_mut().poll(cx).is_ready() {
-                    check.as_mut().reset(Instant::now() + GONE_CHECK);
-                }
-            }
-            let due = timer.as_mut().is_some_and(|timer| timer.as_mut().poll(cx).is_ready());
-            if self.wake(desk) || due { Poll::Ready(Ok(Then::Write)) } else { Poll::Pending }
-        })
-        .await
-    }
-
-    /// Has the conversation look whether its wait is over, and answer if it is.
-    fn wake(&mut self, desk: &Mutex<Lent>) -> bool {
-        let worker = &mut desk.lock().worker;
-        self.listed.conversation.wake(worker, &self.listed.shared, self.listed.shared.clock.now(), &mut self.output)
-    }
 }
 
 #[cfg(test)]
@@ -323,6 +265,8 @@ mod tests {
 
     use super::*;
     use crate::config::Config;
+    use crate::workers::{Desk, Seat};
+    use serving::TURN_BYTES_MAX;
 
     /// What a peer does when it is written to.
     #[derive(Clone, Copy)]
@@ -384,18 +328,27 @@ mod tests {
         fn is_ended(&self) -> bool {
             false
         }
+
+        fn move_to(self, _: &Handle) -> io::Result<Self> {
+            Ok(self)
+        }
     }
 
     /// A server without sockets, all of whose connections are served by one thread.
     struct Stage {
         shared: Arc<Shared>,
-        desk: Arc<Mutex<Lent>>,
+        desk: Arc<Desk>,
     }
 
     impl Stage {
         fn new() -> Self {
             let shared = Arc::new(Shared::new(Config::default()).expect("a configuration without parameters"));
-            Self { desk: Arc::new(Mutex::new(Lent::new(&shared))), shared }
+            let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime without any driver");
+            Self { desk: Desk::alone(&shared, runtime.handle().clone()), shared }
+        }
+
+        fn serve(&self, connection: Connection<Peer>) -> Serving<Peer> {
+            Serving::new(connection, Seat::new(&self.desk))
         }
 
         /// A connection to a peer, and what the peer hears.
@@ -416,12 +369,12 @@ mod tests {
     fn a_fault_ends_its_own_connection_only() {
         let stage = Stage::new();
         let (broken, _) = stage.connect(b"PING\r\n", Taking::Panics);
-        let mut broken = Box::pin(broken.serve(Arc::clone(&stage.desk)));
+        let mut broken = Box::pin(stage.serve(broken));
         assert!(catch_unwind(AssertUnwindSafe(|| poll(broken.as_mut()))).is_err());
         drop(broken);
         assert_eq!(stage.shared.clients.len(), 0, "the client is forgotten");
         let (next, heard) = stage.connect(b"ECHO a\r\n", Taking::Bytes(usize::MAX));
-        assert!(poll(Box::pin(next.serve(Arc::clone(&stage.desk))).as_mut()).is_pending());
+        assert!(poll(Box::pin(stage.serve(next)).as_mut()).is_pending());
         assert_eq!(&*heard.lock(), b"$1\r\na\r\n", "and its replies are");
     }
 
@@ -429,7 +382,7 @@ mod tests {
     fn a_connection_that_is_let_go_is_forgotten() {
         let stage = Stage::new();
         let (connection, _) = stage.connect(b"", Taking::Nothing);
-        let mut serving = Box::pin(connection.serve(Arc::clone(&stage.desk)));
+        let mut serving = Box::pin(stage.serve(connection));
         assert!(poll(serving.as_mut()).is_pending());
         assert_eq!(stage.shared.clients.len(), 1);
         drop(serving);
@@ -441,7 +394,7 @@ mod tests {
         let stage = Stage::new();
         let (mut connection, heard) = stage.connect(&b"PING\r\n".repeat(1000), Taking::Bytes(usize::MAX));
         connection.stream.repeats = true;
-        let mut serving = Box::pin(connection.serve(Arc::clone(&stage.desk)));
+        let mut serving = Box::pin(stage.serve(connection));
         for _ in 0..3 {
             // Would not come back if it went on for as long as there is something to read.
             assert!(poll(serving.as_mut()).is_pending());
@@ -454,7 +407,7 @@ mod tests {
         let stage = Stage::new();
         let value = "v".repeat(10_000);
         let (connection, heard) = stage.connect(format!("ECHO {value}\r\nPING\r\n").as_bytes(), Taking::Bytes(7));
-        assert!(poll(Box::pin(connection.serve(Arc::clone(&stage.desk))).as_mut()).is_pending());
+        assert!(poll(Box::pin(stage.serve(connection)).as_mut()).is_pending());
         assert_eq!(String::from_utf8_lossy(&heard.lock()), format!("$10000\r\n{value}\r\n+PONG\r\n"));
     }
 
@@ -465,7 +418,7 @@ mod tests {
         connection.output = b"+OK\r\n".to_vec();
         let client = Arc::clone(&connection.listed.conversation.session().client);
         client.active.store(0, Ordering::Relaxed);
-        assert!(poll(Box::pin(connection.serve(Arc::clone(&stage.desk))).as_mut()).is_pending());
+        assert!(poll(Box::pin(stage.serve(connection)).as_mut()).is_pending());
         assert!(client.active.load(Ordering::Relaxed) > 0);
     }
 
@@ -475,13 +428,12 @@ mod tests {
         let stage = Stage::new();
         let set = format!("SET k {}\r\n", "v".repeat(VALUE));
         let (connection, _) = stage.connect(set.as_bytes(), Taking::Bytes(usize::MAX));
-        assert!(poll(Box::pin(connection.serve(Arc::clone(&stage.desk))).as_mut()).is_pending());
+        assert!(poll(Box::pin(stage.serve(connection)).as_mut()).is_pending());
         let (mut connection, _) = stage.connect(&b"GET k\r\n".repeat(5000), Taking::Nothing);
-        let mut talking = Box::pin(connection.talk(&stage.desk));
+        let seat = Seat::new(&stage.desk);
         for _ in 0..3 {
-            assert!(poll(talking.as_mut()).is_pending());
+            assert!(connection.poll_talk(seat.lent(), &mut Context::from_waker(Waker::noop())).is_pending());
         }
-        drop(talking);
         let held = connection.output.len();
         assert!((OUTPUT_BYTES_SOFT_MAX..OUTPUT_BYTES_SOFT_MAX + VALUE + 100).contains(&held), "{held} bytes of output");
     }
@@ -491,7 +443,7 @@ mod tests {
         let stage = Stage::new();
         let (connection, _) = stage.connect(b"PING\r\n", Taking::Nothing);
         let client = Arc::clone(&connection.listed.conversation.session().client);
-        let mut serving = Box::pin(connection.serve(Arc::clone(&stage.desk)));
+        let mut serving = Box::pin(stage.serve(connection));
         assert!(poll(serving.as_mut()).is_pending());
         client.kill();
         assert!(poll(serving.as_mut()).is_ready());

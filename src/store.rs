@@ -13,23 +13,29 @@ mod hasher;
 mod locks;
 mod random;
 mod scan;
+mod shape;
+mod slab;
 mod slot;
 mod table;
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use dashmap::{DashMap, RwLockReadGuard, RwLockWriteGuard};
+use parking_lot::Mutex;
 
 pub use databases::{Databases, Gate, Store};
-pub(crate) use entry::LEN_MAX;
-pub use entry::{Encoding, Entry, Form};
+pub use entry::{Content, Encoding};
 pub use expiry::Sweep;
 pub use hasher::{Hasher, Key};
 pub use locks::{Locks, ReadLocks, Target, WriteLocks};
 pub use scan::Cursor;
+pub use shape::Form;
+pub(crate) use shape::LEN_MAX;
 pub use slot::{Deadline, Found, Slot};
 
 use crate::clock::UnixMillis;
+use entry::Entry;
+use slab::Slabs;
 use table::{Table, Whereabouts};
 
 type ReadGuard<'a> = RwLockReadGuard<'a, Table>;
@@ -64,11 +70,18 @@ struct Side {
     earliest: AtomicU64,
     /// Where the shard's table lies.
     whereabouts: Whereabouts,
+    /// The memory of the shard's entries. Its lock is taken within the shard's, and so by nobody else at the time.
+    slabs: Mutex<Slabs>,
 }
 
 impl Side {
     fn new() -> Self {
-        Self { volatile: AtomicUsize::new(0), earliest: AtomicU64::new(u64::MAX), whereabouts: Whereabouts::default() }
+        Self {
+            volatile: AtomicUsize::new(0),
+            earliest: AtomicU64::new(u64::MAX),
+            whereabouts: Whereabouts::default(),
+            slabs: Mutex::default(),
+        }
     }
 
     fn deadline_added(&self, deadline: UnixMillis) {
@@ -178,6 +191,18 @@ impl Db {
             let table = self.read_shard(shard);
             for entry in table::iter(&table).filter(|entry| !entry.is_expired(now)) {
                 visit(entry.key(), Found::new(entry));
+            }
+        }
+    }
+}
+
+impl Drop for Db {
+    fn drop(&mut self) {
+        for (shard, side) in self.sides.iter_mut().enumerate() {
+            let slabs = side.slabs.get_mut();
+            // What lies in the slots goes with them.
+            if slabs.has_apart() {
+                table::extract(&mut self.map.shards()[shard].write(), |_| true, |entry| entry.free(slabs));
             }
         }
     }

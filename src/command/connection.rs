@@ -129,7 +129,7 @@ fn reset(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
     let client = &cx.session.client;
     client.set_flag(Client::SILENT | Client::NO_EVICT, false);
     // What the client's library says about itself is still true.
-    client.names.lock().name.clear();
+    client.rename(|names| names.name.clear());
     cx.reply.simple("RESET");
     Ok(())
 }

@@ -1,9 +1,10 @@
 //! What an entry keeps of its use: the time of the last one, or under an LFU policy a counter that ages.
 //!
-//! Under LFU the field holds minutes in its upper 24 bits and the counter in its low eight. When the policy changes at run time, old
-//! fields are read wrongly until the next use, as Redis does it.
+//! There are 24 bits for it, as in Redis: seconds that begin again after 194 days, or minutes in the upper 16 and the counter in the
+//! lower eight. When the policy changes at run time, old fields are read wrongly until the next use, as in Redis too.
 
-use super::{Entry, Moment, Touch, random};
+use super::entry::Entry;
+use super::{Moment, Touch, random};
 use crate::clock::UnixMillis;
 
 /// The counter of a new key: Redis's `LFU_INIT_VAL`.
@@ -11,6 +12,9 @@ const LFU_START: u32 = 5;
 /// Redis's default `lfu-log-factor`.
 const LFU_LOG_FACTOR: u32 = 10;
 const COUNTER_MAX: u32 = 255;
+/// What there is room for of each.
+const SECONDS: u32 = 0xff_ffff;
+const MINUTES: u32 = 0xffff;
 
 /// Notes a use.
 #[inline]
@@ -37,28 +41,28 @@ pub(super) fn fresh(at: Moment) -> u32 {
 
 /// The counter as of `now`: it falls by one a minute, Redis's default `lfu-decay-time`.
 pub(super) fn counter(access: u32, now: UnixMillis) -> u32 {
-    let idle = minutes(now).wrapping_sub(access >> 8) & 0xff_ffff;
+    let idle = minutes(now).wrapping_sub(access >> 8) & MINUTES;
     (access & 0xff).saturating_sub(idle)
 }
 
 /// Seconds since the last use.
 pub(super) fn idle_seconds(access: u32, now: UnixMillis) -> u32 {
-    seconds(now).saturating_sub(access)
+    seconds(now).wrapping_sub(access) & SECONDS
 }
 
-/// Holds until the year 2106.
 fn seconds(now: UnixMillis) -> u32 {
-    u32::try_from(now.seconds()).unwrap_or(u32::MAX)
+    u32::try_from(now.seconds() & u64::from(SECONDS)).unwrap_or_default()
 }
 
 fn minutes(now: UnixMillis) -> u32 {
-    u32::try_from((now.seconds() / 60) & 0xff_ffff).unwrap_or_default()
+    u32::try_from((now.seconds() / 60) & u64::from(MINUTES)).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::store::Form;
+    use crate::store::slab::Slabs;
 
     fn lfu(seconds: u64) -> Moment {
         Moment { now: UnixMillis(seconds * 1000), touch: Touch::Lfu }
@@ -67,7 +71,8 @@ mod tests {
     #[test]
     fn the_counter_rises_with_use_and_ages() {
         let start = 1_700_000_000;
-        let entry = Entry::new(b"k", b"v", Form::Written, None, fresh(lfu(start)));
+        let mut slabs = Slabs::default();
+        let entry = Entry::new(&mut slabs, b"k", b"v", Form::Written, None, fresh(lfu(start)));
         assert_eq!(counter(entry.access(), lfu(start).now), 5);
         // The first use counts for certain, the next ones with a chance of 1 in 11, 21, 31 ...
         touch(&entry, lfu(start));

@@ -4,16 +4,17 @@
 //! a lock of every shard, and the order of databases can change under nobody's feet.
 
 use std::ops::Deref;
-use std::sync::OnceLock;
+use std::sync::{OnceLock, PoisonError};
 
-use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard, ShardedLockWriteGuard};
 
 use super::{Db, Hasher};
 
 /// All databases.
 #[derive(Debug)]
 pub struct Store {
-    databases: RwLock<Databases>,
+    /// A lock in several parts: a thread that enters with others writes to the memory of its own part only.
+    databases: ShardedLock<Databases>,
     hasher: Hasher,
 }
 
@@ -28,9 +29,9 @@ pub struct Databases {
 /// How a batch stands within the keyspace.
 pub enum Gate<'a> {
     /// Together with others.
-    Shared(RwLockReadGuard<'a, Databases>),
+    Shared(ShardedLockReadGuard<'a, Databases>),
     /// With nobody else.
-    Alone(RwLockWriteGuard<'a, Databases>),
+    Alone(ShardedLockWriteGuard<'a, Databases>),
 }
 
 impl Store {
@@ -38,7 +39,7 @@ impl Store {
     pub fn new(count: usize, shards: usize) -> Self {
         let hasher = Hasher::new();
         let list = (0..count).map(|_| OnceLock::new()).collect();
-        Self { databases: RwLock::new(Databases { list, shards, hasher: hasher.clone() }), hasher }
+        Self { databases: ShardedLock::new(Databases { list, shards, hasher: hasher.clone() }), hasher }
     }
 
     /// The hash of the keyspace.
@@ -48,12 +49,12 @@ impl Store {
 
     /// Enters together with others.
     pub fn enter(&self) -> Gate<'_> {
-        Gate::Shared(self.databases.read())
+        Gate::Shared(self.databases.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Enters when all others have left, and keeps them out.
     pub fn enter_alone(&self) -> Gate<'_> {
-        Gate::Alone(self.databases.write())
+        Gate::Alone(self.databases.write().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

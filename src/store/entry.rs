@@ -1,51 +1,16 @@
-//! One key with its value and its deadline: a single allocation behind a thin pointer.
+//! One key with its value and its deadline: a single piece of memory behind a thin pointer, laid out as [`Shape`] says.
 //!
-//! ```text
-//! key length | value length | access | [deadline] | key bytes | value bytes | [spare]
-//!     4      |      4       |   4    |     8      |
-//! ```
-//!
-//! The two highest bits of each length are flags. There is a deadline only where one is set. An edited value has spare room behind
-//! it, which its length alone determines, so that appending is amortised and nothing more has to be stored. Must not know of
-//! tables, locks or commands.
+//! A large value lies elsewhere and is shared with the replies that bring it. Must not know of tables, locks or commands.
 
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error, realloc};
+use std::mem::{align_of, size_of};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use bytes::Bytes;
+
+use super::shape::{ACCESS, Form, KEY_AT, Kind, LONG_KEY, SHARED_BYTES_MIN, Shape, has_deadline};
+use super::slab::{ALIGN, Slabs};
 use crate::clock::UnixMillis;
-
-#[repr(C)]
-struct Header {
-    key: u32,
-    value: u32,
-    access: AtomicU32,
-}
-
-const HEADER: usize = size_of::<Header>();
-const ALIGN: usize = align_of::<Header>();
-const DEADLINE: usize = size_of::<u64>();
-/// In `Header::key`: a deadline follows the header.
-const HAS_DEADLINE: u32 = 1 << 31;
-/// In `Header::value`: edited in place, has spare room, and is no integer whatever it looks like.
-const EDITED: u32 = 1 << 31;
-/// In `Header::value`: text, even where it looks like an integer.
-const TEXT: u32 = 1 << 30;
-const LEN: u32 = (1 << 30) - 1;
-
-/// Longest key and longest value an entry can hold, in bytes.
-pub(crate) const LEN_MAX: usize = LEN as usize;
-
-/// How a value came to be, as far as `OBJECT ENCODING` tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// Written whole: an integer if it looks like one.
-    Written,
-    /// Written whole as text: no integer whatever it looks like.
-    Text,
-    /// Edited in place.
-    Edited,
-}
 
 /// What `OBJECT ENCODING` answers for a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,218 +26,332 @@ pub enum Encoding {
 /// Longest text that Redis keeps beside its object header, in bytes: `OBJ_ENCODING_EMBSTR_SIZE_LIMIT`.
 const EMBSTR_BYTES_MAX: usize = 44;
 
-/// An owned entry.
-#[repr(transparent)]
-pub struct Entry(NonNull<Header>);
+/// A value on its own, with all that goes with it to another key.
+#[derive(Clone, Debug)]
+pub struct Content {
+    pub(super) value: Bytes,
+    pub(super) form: Form,
+    pub(super) deadline: Option<UnixMillis>,
+    pub(super) access: u32,
+}
 
-// SAFETY: an entry owns its allocation alone, and all that changes through a shared reference is an atomic.
+const _: () = assert!(align_of::<Bytes>() <= ALIGN && align_of::<AtomicU32>() <= ALIGN);
+
+/// An entry in the slabs of its shard. To be freed there: dropped, it would leak.
+#[repr(transparent)]
+pub struct Entry(NonNull<u8>);
+
+// SAFETY: an entry owns its memory alone, and all that changes through a shared reference is an atomic.
 unsafe impl Send for Entry {}
 // SAFETY: as above.
 unsafe impl Sync for Entry {}
 
 impl Entry {
-    /// Allocates an entry.
-    pub fn new(key: &[u8], value: &[u8], form: Form, deadline: Option<UnixMillis>, access: u32) -> Self {
-        let mut entry = Self::allocate(key, value.len(), form, deadline, access);
-        entry.value_mut().copy_from_slice(value);
+    /// Makes an entry.
+    pub(super) fn new(slabs: &mut Slabs, key: &[u8], value: &[u8], form: Form, deadline: Option<UnixMillis>, access: u32) -> Self {
+        let shape = Shape::new(key.len(), value.len(), form, deadline.is_some());
+        let mut entry = Self::allocate(slabs, shape, key, access);
+        entry.fill(shape, value, deadline);
         entry
     }
 
-    /// Allocates an entry whose value is to be written by the caller: its bytes are zero.
-    fn allocate(key: &[u8], value_len: usize, form: Form, deadline: Option<UnixMillis>, access: u32) -> Self {
-        let flags = match form {
-            Form::Written => 0,
-            Form::Text => TEXT,
-            Form::Edited => EDITED,
-        };
-        let header = Header {
-            key: len(key.len()) | if deadline.is_some() { HAS_DEADLINE } else { 0 },
-            value: len(value_len) | flags,
-            access: AtomicU32::new(access),
-        };
-        let layout = layout(&header);
-        // SAFETY: the layout's size is at least that of the header, so it is not zero.
-        let pointer = unsafe { alloc(layout) }.cast::<Header>();
-        let Some(pointer) = NonNull::new(pointer) else { handle_alloc_error(layout) };
-        let (key_at, value_at) = (key_offset(&header), value_offset(&header));
-        // SAFETY: the allocation is new, large enough for the header, the deadline that its flag announces, the key and the capacity
-        // of the value, and aligned for the header; the deadline is written unaligned.
-        unsafe {
-            pointer.write(header);
-            let bytes = pointer.cast::<u8>();
-            if let Some(deadline) = deadline {
-                bytes.add(HEADER).cast::<u64>().write_unaligned(deadline.0);
-            }
-            bytes.add(key_at).copy_from_nonoverlapping(NonNull::from(key).cast(), key.len());
-            bytes.add(value_at).write_bytes(0, value_len);
+    /// Makes an entry of what another key had.
+    pub(super) fn with_content(slabs: &mut Slabs, key: &[u8], content: Content) -> Self {
+        let Content { value, form, deadline, access } = content;
+        if value.len() < SHARED_BYTES_MIN {
+            return Self::new(slabs, key, &value, form, deadline, access);
         }
-        Self(pointer)
+        let shape = Shape::new(key.len(), value.len(), Form::Written, deadline.is_some());
+        let mut entry = Self::allocate(slabs, shape, key, access);
+        entry.write_tail(shape, deadline);
+        entry.put_shared(shape, value);
+        entry
     }
 
-    fn header(&self) -> &Header {
-        // SAFETY: the pointer is to a live header that this entry owns.
-        unsafe { self.0.as_ref() }
+    /// Takes memory for an entry and writes what comes before the value's length.
+    fn allocate(slabs: &mut Slabs, shape: Shape, key: &[u8], access: u32) -> Self {
+        let mut entry = Self(slabs.allocate(shape.space()));
+        let key_len = u8::try_from(key.len()).unwrap_or(LONG_KEY);
+        // SAFETY: the memory is new and as large as the shape says, which begins with these parts; it is aligned for the word.
+        unsafe {
+            entry.0.cast::<AtomicU32>().write(AtomicU32::new(shape.flags() | access & ACCESS));
+            entry.0.add(size_of::<u32>()).write(key_len);
+        }
+        if key.len() >= usize::from(LONG_KEY) {
+            entry.write(KEY_AT, &len(key.len()).to_le_bytes());
+        }
+        entry.write(shape.len_at() - key.len(), key);
+        entry
+    }
+
+    /// Writes the value, and what comes between the key and it. The memory is as large as `shape` says.
+    #[inline]
+    fn fill(&mut self, shape: Shape, value: &[u8], deadline: Option<UnixMillis>) {
+        self.write_tail(shape, deadline);
+        if shape.kind == Kind::Shared {
+            self.put_shared(shape, Bytes::copy_from_slice(value));
+        } else {
+            self.write(shape.value_at(), value);
+        }
+    }
+
+    /// Writes the flags, the value's length and the deadline.
+    #[inline]
+    fn write_tail(&mut self, shape: Shape, deadline: Option<UnixMillis>) {
+        let access = self.access();
+        *self.word_mut() = shape.flags() | access;
+        let value_len = len(shape.value_len).to_le_bytes();
+        match shape.len_bytes() {
+            0 => {}
+            1 => self.write(shape.len_at(), &value_len[..1]),
+            2 => self.write(shape.len_at(), &value_len[..2]),
+            _ => self.write(shape.len_at(), &value_len),
+        }
+        if let Some(deadline) = deadline {
+            self.write(shape.deadline_at(), &deadline.0.to_le_bytes());
+        }
+    }
+
+    fn put_shared(&mut self, shape: Shape, value: Bytes) {
+        debug_assert!(shape.kind == Kind::Shared);
+        // SAFETY: the memory is as large as the shape says, and has room for a `Bytes` there, at a multiple of its alignment. What
+        // was there before is none: a shared value is never written over.
+        unsafe { self.0.add(shape.value_at()).cast::<Bytes>().write(value) }
+    }
+
+    /// Copies `bytes` to offset `at`. The callers have made room for them there.
+    #[inline]
+    fn write(&mut self, at: usize, bytes: &[u8]) {
+        // SAFETY: the callers derive the offset from the shape of this entry, whose memory is as large as that says. `bytes` belong
+        // to somebody else, since this entry is borrowed alone.
+        unsafe { self.0.add(at).copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) }
+    }
+
+    /// `LEN` bytes at offset `at`.
+    #[inline]
+    fn read<const LEN: usize>(&self, at: usize) -> [u8; LEN] {
+        // SAFETY: the callers derive the offset from the flags, which say that these bytes were written.
+        unsafe { self.0.add(at).cast::<[u8; LEN]>().read() }
+    }
+
+    #[inline]
+    fn word(&self) -> &AtomicU32 {
+        // SAFETY: every entry begins with this word, and at a multiple of its alignment.
+        unsafe { self.0.cast().as_ref() }
+    }
+
+    #[inline]
+    fn word_mut(&mut self) -> &mut u32 {
+        // SAFETY: as in `word`; the entry is borrowed alone.
+        unsafe { self.0.cast::<AtomicU32>().as_mut() }.get_mut()
+    }
+
+    /// Where the key begins, and how long it is.
+    #[inline]
+    fn key_span(&self) -> (usize, usize) {
+        let [len] = self.read(size_of::<u32>());
+        if len == LONG_KEY {
+            return (KEY_AT + size_of::<u32>(), u32::from_le_bytes(self.read(KEY_AT)) as usize);
+        }
+        (KEY_AT, usize::from(len))
+    }
+
+    #[inline]
+    fn shape(&self) -> Shape {
+        let flags = self.word().load(Ordering::Relaxed);
+        let (key_at, key_len) = self.key_span();
+        let len_at = key_at + key_len;
+        Shape::read(flags, key_len, |bytes| match bytes {
+            1 => usize::from(self.read::<1>(len_at)[0]),
+            2 => usize::from(u16::from_le_bytes(self.read(len_at))),
+            _ => u32::from_le_bytes(self.read(len_at)) as usize,
+        })
     }
 
     /// The key.
     #[inline]
-    pub fn key(&self) -> &[u8] {
-        let header = self.header();
-        // SAFETY: that many bytes of key were initialised at that offset by `allocate`.
-        unsafe { std::slice::from_raw_parts(self.0.cast::<u8>().add(key_offset(header)).as_ptr(), (header.key & LEN) as usize) }
+    pub(super) fn key(&self) -> &[u8] {
+        let (at, len) = self.key_span();
+        // SAFETY: that many bytes of key were written there by `allocate`.
+        unsafe { std::slice::from_raw_parts(self.0.add(at).as_ptr(), len) }
     }
 
     /// The value.
     #[inline]
-    pub fn value(&self) -> &[u8] {
-        let header = self.header();
-        // SAFETY: that many bytes of value are initialised at that offset.
-        unsafe { std::slice::from_raw_parts(self.0.cast::<u8>().add(value_offset(header)).as_ptr(), (header.value & LEN) as usize) }
+    pub(super) fn value(&self) -> &[u8] {
+        let shape = self.shape();
+        if let Some(shared) = self.shared_in(shape) {
+            return shared;
+        }
+        // SAFETY: that many bytes of value were written there.
+        unsafe { std::slice::from_raw_parts(self.0.add(shape.value_at()).as_ptr(), shape.value_len) }
     }
 
-    /// The value, to be changed within its length.
+    /// The value, if it is shared.
     #[inline]
-    pub fn value_mut(&mut self) -> &mut [u8] {
-        let header = self.header();
-        let (at, len) = (value_offset(header), (header.value & LEN) as usize);
-        // SAFETY: that many bytes of value are initialised at that offset, and the entry is borrowed alone.
-        unsafe { std::slice::from_raw_parts_mut(self.0.cast::<u8>().add(at).as_ptr(), len) }
+    pub(super) fn shared(&self) -> Option<&Bytes> {
+        self.shared_in(self.shape())
+    }
+
+    #[inline]
+    fn shared_in(&self, shape: Shape) -> Option<&Bytes> {
+        // SAFETY: the flags say that there is a `Bytes`, which `put_shared` wrote.
+        (shape.kind == Kind::Shared).then(|| unsafe { self.0.add(shape.value_at()).cast().as_ref() })
+    }
+
+    /// The value of an edited entry, to be changed within its length.
+    pub(super) fn edited_mut(&mut self) -> &mut [u8] {
+        let shape = self.shape();
+        assert!(shape.kind == Kind::Edited, "only what has been made ready for it is edited");
+        // SAFETY: that many bytes of value were written there, and the entry is borrowed alone.
+        unsafe { std::slice::from_raw_parts_mut(self.0.add(shape.value_at()).as_ptr(), shape.value_len) }
     }
 
     /// The time from which the key is absent.
     #[inline]
-    pub fn deadline(&self) -> Option<UnixMillis> {
-        if self.header().key & HAS_DEADLINE == 0 {
+    pub(super) fn deadline(&self) -> Option<UnixMillis> {
+        if !has_deadline(self.word().load(Ordering::Relaxed)) {
             return None;
         }
-        // SAFETY: the flag says that a deadline was written behind the header; it may lie unaligned.
-        Some(UnixMillis(unsafe { self.0.cast::<u8>().add(HEADER).cast::<u64>().read_unaligned() }))
+        Some(UnixMillis(u64::from_le_bytes(self.read(self.shape().deadline_at()))))
     }
 
     /// Whether the key is absent at `now`.
     #[inline]
-    pub fn is_expired(&self, now: UnixMillis) -> bool {
+    pub(super) fn is_expired(&self, now: UnixMillis) -> bool {
         self.deadline().is_some_and(|deadline| deadline <= now)
     }
 
-    /// When the key was last used: seconds, or the counter of an LFU policy.
+    /// When the key was last used: 24 bits of seconds, or minutes and the counter of an LFU policy.
     #[inline]
-    pub fn access(&self) -> u32 {
-        self.header().access.load(Ordering::Relaxed)
+    pub(super) fn access(&self) -> u32 {
+        self.word().load(Ordering::Relaxed) & ACCESS
     }
 
     /// Notes a use. Leaves the memory alone when nothing changes, since other threads may be reading it.
     #[inline]
-    pub fn set_access(&self, access: u32) {
-        let cell = &self.header().access;
-        if cell.load(Ordering::Relaxed) != access {
-            cell.store(access, Ordering::Relaxed);
+    pub(super) fn set_access(&self, access: u32) {
+        let word = self.word().load(Ordering::Relaxed);
+        let new = word & !ACCESS | access & ACCESS;
+        if new != word {
+            // What others may do at the same time is the same: the flags change only while an entry is borrowed alone.
+            self.word().store(new, Ordering::Relaxed);
         }
     }
 
     /// What `OBJECT ENCODING` answers.
-    pub fn encoding(&self) -> Encoding {
-        let flags = self.header().value;
+    pub(super) fn encoding(&self) -> Encoding {
         let value = self.value();
-        if flags & EDITED != 0 {
-            Encoding::Raw
-        } else if flags & TEXT == 0 && crate::number::parse_i64(value).is_some() {
-            Encoding::Int
-        } else if value.len() <= EMBSTR_BYTES_MAX {
-            Encoding::EmbStr
-        } else {
-            Encoding::Raw
+        match self.shape().kind {
+            Kind::Written if crate::number::parse_i64(value).is_some() => Encoding::Int,
+            Kind::Written | Kind::Text if value.len() <= EMBSTR_BYTES_MAX => Encoding::EmbStr,
+            _ => Encoding::Raw,
         }
     }
 
-    /// How the value came to be.
-    pub fn form(&self) -> Form {
-        match self.header().value & (EDITED | TEXT) {
-            0 => Form::Written,
-            TEXT => Form::Text,
-            _ => Form::Edited,
+    /// How the value came to be. A shared one counts as written: it is too long for the difference to matter.
+    pub(super) fn form(&self) -> Form {
+        match self.shape().kind {
+            Kind::Written | Kind::Shared => Form::Written,
+            Kind::Text => Form::Text,
+            Kind::Edited => Form::Edited,
         }
     }
 
-    /// Bytes of the allocation.
-    pub fn size(&self) -> usize {
-        layout(self.header()).size()
+    /// Bytes of memory that the entry takes.
+    pub(super) fn size(&self) -> usize {
+        self.shape().space().bytes() + self.shared().map_or(0, Bytes::len)
     }
 
-    /// Replaces value and deadline. In place when the allocation stays as large and as it is laid out.
+    /// What would go with the value to another key.
+    pub(super) fn content(&self) -> Content {
+        let value = self.shared().map_or_else(|| Bytes::copy_from_slice(self.value()), Bytes::clone);
+        Content { value, form: self.form(), deadline: self.deadline(), access: self.access() }
+    }
+
+    /// Replaces value and deadline where they are, if there is as much room as they need and no more. Whether it did.
     #[inline]
-    pub fn replace(&mut self, value: &[u8], form: Form, deadline: Option<UnixMillis>) {
-        let header = self.header();
-        let same_layout = (header.key & HAS_DEADLINE != 0) == deadline.is_some()
-            && (header.value & LEN) as usize == value.len()
-            && (header.value & EDITED == 0) == (form != Form::Edited);
-        if !same_layout {
-            let access = self.access();
-            *self = Self::new(self.key(), value, form, deadline, access);
-            return;
+    pub(super) fn replace(&mut self, value: &[u8], form: Form, deadline: Option<UnixMillis>) -> bool {
+        let old = self.shape();
+        let new = Shape::new(old.key_len, value.len(), form, deadline.is_some());
+        let fits = old.kind != Kind::Shared && new.kind != Kind::Shared && (old == new || old.space() == new.space());
+        if fits {
+            self.fill(new, value, deadline);
         }
-        let flags = match form {
-            Form::Written => 0,
-            Form::Text => TEXT,
-            Form::Edited => EDITED,
-        };
-        // SAFETY: the entry is borrowed alone, and neither a length nor a flag that decides the layout changes.
-        unsafe { self.0.as_mut() }.value = len(value.len()) | flags;
-        if let Some(deadline) = deadline {
-            self.write_deadline(deadline);
-        }
-        self.value_mut().copy_from_slice(value);
+        fits
     }
 
     /// Makes the value `len` bytes long, zeros behind what it held, and marks it edited.
-    pub fn resize(&mut self, new_len: usize) {
-        let header = self.header();
-        let old_len = (header.value & LEN) as usize;
-        let old = layout(header);
-        let new = Header { key: header.key, value: len(new_len) | EDITED, access: AtomicU32::new(self.access()) };
-        let new_layout = layout(&new);
-        if new_layout.size() != old.size() {
-            // SAFETY: the pointer was allocated with `old`, and the new size is neither zero nor beyond isize::MAX: the lengths
-            // have 30 bits each.
-            let pointer = unsafe { realloc(self.0.as_ptr().cast(), old, new_layout.size()) }.cast::<Header>();
-            let Some(pointer) = NonNull::new(pointer) else { handle_alloc_error(new_layout) };
-            self.0 = pointer;
-        }
-        let value_at = value_offset(&new);
-        // SAFETY: the entry is borrowed alone; the bytes from the old length to the new lie within the capacity just ensured.
-        unsafe {
-            self.0.write(new);
-            if let Some(grown) = new_len.checked_sub(old_len) {
-                self.0.cast::<u8>().add(value_at + old_len).write_bytes(0, grown);
+    pub(super) fn resize(&mut self, slabs: &mut Slabs, new_len: usize) {
+        let old = self.shape();
+        let new = Shape::new(old.key_len, new_len, Form::Edited, old.has_deadline);
+        let old_value = self.value();
+        let (old_len, kept) = (old_value.len(), old_value.len().min(new_len));
+        let (old_space, new_space) = (old.space(), new.space());
+        if old.kind != Kind::Edited || (old_space != new_space && !(old_space.is_apart() && new_space.is_apart())) {
+            let (deadline, access) = (self.deadline(), self.access());
+            let mut moved = Self::allocate(slabs, new, self.key(), access);
+            moved.write_tail(new, deadline);
+            moved.write(new.value_at(), &old_value[..kept]);
+            std::mem::replace(self, moved).free(slabs);
+        } else {
+            if old_space != new_space {
+                // SAFETY: the memory came from these slabs for the old shape, and both shapes lie apart.
+                self.0 = unsafe { slabs.resize_apart(self.0, old_space, new_space) };
             }
+            self.write_tail(new, None);
+        }
+        if let Some(grown) = new_len.checked_sub(old_len) {
+            // SAFETY: the memory is now as large as the new shape says, and the entry is borrowed alone.
+            unsafe { self.0.add(new.value_at() + old_len).write_bytes(0, grown) }
         }
     }
 
     /// Sets or removes the deadline.
-    pub fn set_deadline(&mut self, deadline: Option<UnixMillis>) {
+    pub(super) fn set_deadline(&mut self, slabs: &mut Slabs, deadline: Option<UnixMillis>) {
+        let shape = self.shape();
         match deadline {
-            Some(deadline) if self.deadline().is_some() => self.write_deadline(deadline),
-            None if self.deadline().is_none() => {}
-            _ => *self = Self::new(self.key(), self.value(), self.form(), deadline, self.access()),
+            Some(deadline) if shape.has_deadline => self.write(shape.deadline_at(), &deadline.0.to_le_bytes()),
+            None if !shape.has_deadline => {}
+            _ => {
+                let changed = match self.shared() {
+                    Some(_) => Self::with_content(slabs, self.key(), Content { deadline, ..self.content() }),
+                    None => Self::new(slabs, self.key(), self.value(), self.form(), deadline, self.access()),
+                };
+                std::mem::replace(self, changed).free(slabs);
+            }
         }
     }
 
-    /// Overwrites the deadline of an entry that has one.
-    fn write_deadline(&mut self, deadline: UnixMillis) {
-        debug_assert!(self.deadline().is_some());
-        // SAFETY: the callers checked the flag, so the eight bytes behind the header are the deadline.
-        unsafe { self.0.cast::<u8>().add(HEADER).cast::<u64>().write_unaligned(deadline.0) }
+    /// Moves the entry from the slabs that it is in to `slabs`.
+    pub(super) fn relocate(&mut self, slabs: &mut Slabs) {
+        let space = self.shape().space();
+        if space.is_apart() {
+            return;
+        }
+        let moved = slabs.allocate(space);
+        // SAFETY: both places are that large, and the new one is nobody else's. What an entry is does not depend on where it lies.
+        unsafe { moved.copy_from_nonoverlapping(self.0, space.bytes()) }
+        self.0 = moved;
     }
 
-    /// The same value and deadline under another key.
-    pub fn under(&self, key: &[u8]) -> Self {
-        Self::new(key, self.value(), self.form(), self.deadline(), self.access())
+    /// Gives the memory back to the slabs that it came from.
+    #[inline]
+    pub(super) fn free(self, slabs: &mut Slabs) {
+        let shape = self.shape();
+        if shape.kind == Kind::Shared {
+            // SAFETY: the flags say that there is a `Bytes`, and nobody can see it any more.
+            unsafe { self.0.add(shape.value_at()).cast::<Bytes>().drop_in_place() }
+        }
+        // SAFETY: the memory came from the slabs of the shard for a space equal to this one: every change of what decides it either
+        // leaves it equal or takes new memory.
+        unsafe { slabs.free(self.0, shape.space()) }
     }
 
     /// Fetches the entry into the cache. A hint.
     #[inline]
-    pub fn prefetch(&self) {
-        prefetch(self.0.as_ptr().cast());
+    pub(super) fn prefetch(&self) {
+        prefetch(self.0.as_ptr());
     }
 }
 
@@ -291,45 +370,10 @@ impl std::hash::Hash for Entry {
     }
 }
 
-impl Drop for Entry {
-    fn drop(&mut self) {
-        let layout = layout(self.header());
-        // SAFETY: the entry owns the allocation, which was made with this layout: every change of a length or flag that decides it
-        // goes through `resize`, which reallocates, or makes a new entry.
-        unsafe { dealloc(self.0.as_ptr().cast(), layout) }
-    }
-}
-
+/// A length to be stored. The shape's was checked.
 #[inline]
-fn key_offset(header: &Header) -> usize {
-    HEADER + if header.key & HAS_DEADLINE == 0 { 0 } else { DEADLINE }
-}
-
-#[inline]
-fn value_offset(header: &Header) -> usize {
-    key_offset(header) + (header.key & LEN) as usize
-}
-
-/// Bytes set aside for an edited value: the next eighth of a power of two, so that growing by one byte at a time copies each byte a
-/// bounded number of times.
-fn edited_capacity(len: usize) -> usize {
-    let step = (len.max(64).next_power_of_two() / 16).max(1);
-    len.next_multiple_of(step)
-}
-
-#[inline]
-fn layout(header: &Header) -> Layout {
-    let len = (header.value & LEN) as usize;
-    let capacity = if header.value & EDITED == 0 { len } else { edited_capacity(len) };
-    let size = value_offset(header) + capacity;
-    // SAFETY: the alignment is a power of two, and two lengths of 30 bits and a header stay far below isize::MAX.
-    unsafe { Layout::from_size_align_unchecked(size, ALIGN) }
-}
-
-/// A length for the header. The callers have checked `proto-max-bulk-len`, which never exceeds [`LEN_MAX`].
 fn len(len: usize) -> u32 {
-    assert!(len <= LEN_MAX, "a key or value longer than an entry can hold");
-    u32::try_from(len).unwrap_or(LEN)
+    u32::try_from(len).unwrap_or(u32::MAX)
 }
 
 /// Asks the processor to fetch the line at `pointer`. Any address will do.

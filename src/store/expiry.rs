@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{Db, Entry, table};
+use super::{Db, entry::Entry, table};
 use crate::clock::UnixMillis;
 
 /// Where a sweep goes on.
@@ -48,11 +48,16 @@ impl Db {
             }
             None => false,
         };
-        table::extract(&mut table, doomed, |_| expired += 1);
+        let mut slabs = side.slabs.lock();
+        table::extract(&mut table, doomed, |entry| {
+            entry.free(&mut slabs);
+            expired += 1;
+        });
         side.volatile.fetch_sub(expired, Ordering::Relaxed);
         side.earliest.store(earliest, Ordering::Relaxed);
         self.expired.fetch_add(expired as u64, Ordering::Relaxed);
         table::shrink(&mut table, |entry| self.map.hasher().of(entry));
+        table::pack_if_sparse(&mut table, &mut slabs);
         side.whereabouts.note(&table);
         true
     }

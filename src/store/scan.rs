@@ -28,7 +28,7 @@ impl Db {
             while !done && seen < count && steps > 0 {
                 let mask = table.buckets() as u64 - 1;
                 let home = table::usize_of(position & mask);
-                let hash = |entry: &super::Entry| self.map.hasher().of(entry);
+                let hash = |entry: &super::entry::Entry| self.map.hasher().of(entry);
                 table::with_home(&table, home, hash, |entry| {
                     seen += 1;
                     if !entry.is_expired(now) {

@@ -9,6 +9,10 @@ use dashmap::SharedValue;
 use hashbrown::raw::{Bucket, RawTable};
 
 use super::entry::{Entry, prefetch};
+use super::slab::Slabs;
+
+/// How far ahead of a walk over all entries they are fetched: none of them is likely to be in the cache.
+const AHEAD: usize = 16;
 
 /// What a slot holds: dashmap pairs each key with a value, which here is nothing.
 pub(super) type Pair = (Entry, SharedValue<()>);
@@ -46,9 +50,81 @@ pub(super) fn get_mut<'t>(_table: &'t mut Table, place: &Place) -> &'t mut Entry
     unsafe { &mut place.0.as_mut().0 }
 }
 
+/// Puts an entry in whose key is not there. A large table grows when it is fuller than `crowd` allows.
 #[inline]
-pub(super) fn insert(table: &mut Table, hash: u64, entry: Entry, rehash: impl Fn(&Entry) -> u64) -> Place {
+pub(super) fn insert(table: &mut Table, hash: u64, entry: Entry, crowd: Crowd, rehash: impl Fn(&Entry) -> u64) -> Place {
+    if crowd.is_exceeded(table) {
+        grow(table, &rehash);
+    }
     Place(table.insert(hash, (entry, SharedValue::new(())), |(entry, _)| rehash(entry)))
+}
+
+/// How full a table may become before it grows: each shard's differs, so that tables which hold about as much as each other do not all
+/// grow at the same time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Crowd {
+    /// What is left out of the fullest, in 1,024ths of the slots.
+    spared: usize,
+}
+
+impl Crowd {
+    /// Tables with fewer slots grow in no time, and as hashbrown would have them.
+    const BUCKETS_MIN: usize = 1024;
+
+    /// That of the shard with number `shard` of `shards`.
+    pub(super) fn of(shard: usize, shards: usize) -> Self {
+        // Between 21 and 28 of 32 slots; hashbrown itself allows the latter.
+        Self { spared: 7 * 32 * shard / shards }
+    }
+
+    #[inline]
+    fn is_exceeded(self, table: &Table) -> bool {
+        let buckets = table.buckets();
+        buckets >= Self::BUCKETS_MIN && table.len() >= buckets / 8 * 7 - buckets / 1024 * self.spared
+    }
+}
+
+/// Doubles a table. The key of each entry has to be read for that.
+#[cold]
+fn grow(table: &mut Table, rehash: impl Fn(&Entry) -> u64) {
+    let mut grown = Table::with_capacity(table.buckets() / 8 * 7 + 1);
+    // SAFETY: the table outlives both iterators and does not change meanwhile. Entries are moved out of it, and dropping it drops
+    // none: an entry is freed by hand.
+    let mut slots = unsafe { (table.iter(), table.iter()) };
+    let fetch = |bucket: Option<Bucket<Pair>>| {
+        if let Some(bucket) = bucket {
+            // SAFETY: the iterator yields full slots.
+            unsafe { bucket.as_ref() }.0.prefetch();
+        }
+    };
+    (0..AHEAD).for_each(|_| fetch(slots.1.next()));
+    for bucket in slots.0 {
+        fetch(slots.1.next());
+        // SAFETY: as above; each entry is moved once.
+        let pair = unsafe { bucket.as_ptr().read() };
+        grown.insert(rehash(&pair.0), pair, |(entry, _)| rehash(entry));
+    }
+    *table = grown;
+}
+
+/// Moves the entries of a table together when little of their memory is left in use.
+#[inline]
+pub(super) fn pack_if_sparse(table: &mut Table, slabs: &mut Slabs) {
+    if slabs.is_sparse() {
+        pack(table, slabs);
+    }
+}
+
+#[cold]
+fn pack(table: &mut Table, slabs: &mut Slabs) {
+    let mut packed = Slabs::default();
+    // SAFETY: the table outlives the iterator and does not change meanwhile.
+    for bucket in unsafe { table.iter() } {
+        // SAFETY: the iterator yields full slots, and the table is borrowed alone.
+        unsafe { bucket.as_mut() }.0.relocate(&mut packed);
+    }
+    slabs.bequeath_apart(&mut packed);
+    *slabs = packed;
 }
 
 #[inline]
@@ -89,9 +165,12 @@ fn at(table: &Table, index: usize) -> Option<&Entry> {
     unsafe { table.is_bucket_full(index).then(|| &table.bucket(index).as_ref().0) }
 }
 
-/// Removes every entry that `doomed` tells and hands it over.
+/// Removes every entry that `doomed` tells and hands it over, to be freed.
 pub(super) fn extract(table: &mut Table, mut doomed: impl FnMut(&Entry) -> bool, mut take: impl FnMut(Entry)) {
     for index in 0..table.buckets() {
+        if let Some(entry) = at(table, index + AHEAD) {
+            entry.prefetch();
+        }
         if at(table, index).is_some_and(&mut doomed) {
             // SAFETY: the slot was just seen to be full.
             take(unsafe { table.remove(table.bucket(index)) }.0.0);
@@ -187,8 +266,22 @@ mod tests {
         u64::from_le_bytes(entry.key().try_into().expect("keys of this test are eight bytes long"))
     }
 
-    fn add(table: &mut Table, hash_wanted: u64) {
-        insert(table, hash_wanted, Entry::new(&hash_wanted.to_le_bytes(), b"", Form::Written, None, 0), hash);
+    /// A table with the memory of its entries.
+    #[derive(Default)]
+    struct Shard {
+        table: Table,
+        slabs: Slabs,
+    }
+
+    impl Shard {
+        fn add(&mut self, hash_wanted: u64) {
+            let entry = Entry::new(&mut self.slabs, &hash_wanted.to_le_bytes(), b"", Form::Written, None, 0);
+            insert(&mut self.table, hash_wanted, entry, Crowd::of(0, 1), hash);
+        }
+
+        fn extract(&mut self, doomed: impl FnMut(&Entry) -> bool) {
+            extract(&mut self.table, doomed, |entry| entry.free(&mut self.slabs));
+        }
     }
 
     #[track_caller]
@@ -208,34 +301,35 @@ mod tests {
     #[test]
     fn every_entry_is_found_at_its_home() {
         for homes in [1, 2, 5, 64] {
-            let mut table = Table::new();
+            let mut shard = Shard::default();
             for number in 0..3000_u64 {
                 // The tag lies in the upper bits; the home is one of a few.
-                add(&mut table, (number << 20) | (number % homes * 7));
+                shard.add((number << 20) | (number % homes * 7));
                 if number % 3 == 2 {
                     let gone = ((number - 1) << 20) | ((number - 1) % homes * 7);
-                    let place = find(&table, gone, &gone.to_le_bytes()).expect("it was added in the step before");
-                    remove(&mut table, place);
+                    let place = find(&shard.table, gone, &gone.to_le_bytes()).expect("it was added in the step before");
+                    remove(&mut shard.table, place).free(&mut shard.slabs);
                 }
                 if number % 97 == 0 {
-                    check_homes(&table);
+                    check_homes(&shard.table);
                 }
             }
-            check_homes(&table);
+            check_homes(&shard.table);
         }
     }
 
     #[test]
     fn a_table_that_lost_most_of_its_entries_gives_memory_back() {
-        let mut table = Table::new();
-        (0..10_000_u64).for_each(|number| add(&mut table, number.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-        let before = table.buckets();
-        extract(&mut table, |entry| entry.key()[0] > 10, drop);
-        shrink(&mut table, hash);
-        assert!(table.len() > 100 && table.buckets() < before / 8, "{} in {}", table.len(), table.buckets());
-        check_homes(&table);
-        extract(&mut table, |_| true, drop);
-        shrink(&mut table, hash);
-        assert_eq!((table.len(), table.buckets()), (0, 1));
+        let mut shard = Shard::default();
+        (0..10_000_u64).for_each(|number| shard.add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        let before = shard.table.buckets();
+        shard.extract(|entry| entry.key()[0] > 10);
+        shrink(&mut shard.table, hash);
+        let (len, buckets) = (shard.table.len(), shard.table.buckets());
+        assert!(len > 100 && buckets < before / 8, "{len} in {buckets}");
+        check_homes(&shard.table);
+        shard.extract(|_| true);
+        shrink(&mut shard.table, hash);
+        assert_eq!((shard.table.len(), shard.table.buckets()), (0, 1));
     }
 }

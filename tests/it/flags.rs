@@ -53,10 +53,11 @@ fn fewer_clients_are_promised_where_files_are_few() {
 }
 
 #[test]
-fn the_port_is_told_only_by_a_server_that_has_its_threads() {
+fn the_port_is_told_only_by_a_server_that_has_a_thread() {
     let mut few_descriptors = Command::new("sh");
-    few_descriptors.args(["-c", "ulimit -n 40; exec \"$0\" --port 0 --threads 100 --maxclients 8", env!("CARGO_BIN_EXE_redlet")]);
-    check(&mut few_descriptors, 1, "redlet: cannot start a thread with its event loop: ");
+    few_descriptors.args(["-c", "ulimit -n 14; exec \"$0\" --port 0 --maxclients 8", env!("CARGO_BIN_EXE_redlet")]);
+    let told = "redlet: the limit of 14 open files allows 1 clients, not 8\nredlet: cannot start a thread with its event loop: ";
+    check(&mut few_descriptors, 1, told);
 }
 
 #[test]

@@ -44,6 +44,9 @@ fn values() -> impl Strategy<Value = Vec<u8>> {
             .prop_map(|text| text.as_bytes().to_vec()),
         prop::collection::vec(any::<u8>(), 0..4),
         (40_usize..50).prop_map(|len| vec![b'x'; len]),
+        // Where the length of a value takes one more byte, and where it lies elsewhere.
+        prop_oneof![9 => prop_oneof![Just(28_usize), Just(29), Just(255), Just(256)], 1 => prop_oneof![Just(32_767_usize), Just(32_768), Just(65_535), Just(65_536)]]
+            .prop_map(|len| vec![b'z'; len]),
         (0_usize..3000).prop_map(|len| vec![b'y'; len]),
     ]
 }
@@ -54,7 +57,7 @@ fn steps() -> impl Strategy<Value = Step> {
     let when = || prop_oneof![Just(When::Never), Just(When::Keep), (0_u64..50).prop_map(When::In)];
     prop_oneof![
         4 => (key(), values(), any::<bool>(), when()).prop_map(|(key, value, text, deadline)| Step::Set { key, value, text, deadline }),
-        3 => (key(), prop_oneof![0_usize..5, 0_usize..200, 0_usize..5000], any::<u8>())
+        3 => (key(), prop_oneof![8 => 0_usize..5, 8 => 0_usize..200, 8 => 0_usize..5000, 1 => 32_000_usize..34_000], any::<u8>())
             .prop_map(|(key, len, byte)| Step::Edit { key, len, byte }),
         2 => (key(), prop::option::of(0_u64..50)).prop_map(|(key, deadline)| Step::SetDeadline { key, deadline }),
         2 => key().prop_map(|key| Step::Remove { key }),
@@ -65,9 +68,15 @@ fn steps() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Keys of several lengths, the empty one among them.
+/// Keys of several lengths: the empty one, and those around which the length takes more room.
 fn name(key: u8) -> Vec<u8> {
-    vec![b'a' + key; usize::from(key) * 3]
+    let len = match key {
+        9 => 254,
+        10 => 255,
+        11 => 300,
+        short => usize::from(short) * 3,
+    };
+    vec![b'a' + key; len]
 }
 
 /// The store and the model side by side.
@@ -134,6 +143,7 @@ impl Pair<'_> {
             When::In(millis) => Some(self.now + millis),
             When::Keep => self.model.get(key).and_then(|held| held.deadline),
         };
+        let form = self::form(value.len(), form);
         self.model.insert(key.to_vec(), Held { value, form, deadline });
     }
 
@@ -147,7 +157,7 @@ impl Pair<'_> {
         let edited = self.db().write(self.store.hasher().key(key), self.at(), |slot| slot.edit(len, change));
         prop_assert_eq!(edited, len);
         let held = self.model.entry(key.to_vec()).or_insert(Held { value: Vec::new(), form: Form::Edited, deadline: None });
-        held.form = Form::Edited;
+        held.form = form(len, Form::Edited);
         held.value.resize(len, 0);
         change(&mut held.value);
         Ok(())
@@ -159,9 +169,9 @@ impl Pair<'_> {
         let (source, target) = (target(from), target(to));
         let mut locks = WriteLocks::write([source, target].into_iter());
         let entry = if keep {
-            locks.slot(source, self.at()).get().map(|found| found.copy_under(to))
+            locks.slot(source, self.at()).get().map(|found| found.content())
         } else {
-            locks.slot(source, self.at()).take().map(|entry| entry.under(to))
+            locks.slot(source, self.at()).take()
         };
         if let Some(entry) = entry {
             if keep { locks.slot(target, self.at()).put_copy(entry) } else { locks.slot(target, self.at()).put(entry) }
@@ -180,7 +190,7 @@ impl Pair<'_> {
                 let expected = self.model.get(&key);
                 let actual = found.map(|found| Held {
                     value: found.value().to_vec(),
-                    form: found.form(),
+                    form: form(found.value().len(), found.form()),
                     deadline: found.deadline().map(|deadline| deadline.0),
                 });
                 prop_assert_eq!(actual.as_ref(), expected);
@@ -216,6 +226,11 @@ impl Pair<'_> {
         prop_assert!(earliest.is_none_or(|earliest| self.db().next_deadline().is_some_and(|bound| bound.0 <= earliest)));
         Ok(())
     }
+}
+
+/// How a value of `len` bytes came to be. Nothing tells for a large one.
+fn form(len: usize, form: Form) -> Form {
+    if len >= 32 * 1024 { Form::Text } else { form }
 }
 
 /// What OBJECT ENCODING has to say, found in another way than the store's.

@@ -105,7 +105,7 @@ fn copy(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let found = locks.slot(source, at).is_present();
     cx.keys.count(found);
     let free = found && (occupied == Occupied::Replace || !locks.slot(target, at).is_present());
-    let copy = if free { locks.slot(source, at).get().map(|found| found.copy_under(to.bytes())) } else { None };
+    let copy = if free { locks.slot(source, at).get().map(|found| found.content()) } else { None };
     let done = copy.is_some();
     if let Some(copy) = copy {
         locks.slot(target, at).put_copy(copy);
@@ -139,9 +139,8 @@ fn relocate(cx: &Context<'_>, from: (usize, Key<'_>), to: (usize, Key<'_>), occu
     if occupied == Occupied::Refuse && locks.slot(to, at).is_present() {
         return Some(false);
     }
-    let entry = locks.slot(from, at).take()?;
-    let entry = if from.key.bytes() == to.key.bytes() { entry } else { entry.under(to.key.bytes()) };
-    locks.slot(to, at).put(entry);
+    let content = locks.slot(from, at).take()?;
+    locks.slot(to, at).put(content);
     Some(true)
 }
 

@@ -119,7 +119,7 @@ impl Lines {
         // Others learn this at the end of the batch, the asking connection at once.
         cx.session.publish();
         client.active.store(cx.now().0, Ordering::Relaxed);
-        client.last_command.store(cx.command.id, Ordering::Relaxed);
+        client.set_last_command(cx.command.id);
         Self {
             text: Vec::new(),
             now: cx.now(),
@@ -129,26 +129,26 @@ impl Lines {
     }
 
     fn push(&mut self, client: &Client) {
-        let load = |counter: &std::sync::atomic::AtomicUsize| counter.load(Ordering::Relaxed);
-        let names = client.names.lock().clone();
+        let names = client.names();
         let active = UnixMillis(client.active.load(Ordering::Relaxed));
         let age = self.now.seconds().saturating_sub(client.created.seconds());
         let idle = self.now.seconds().saturating_sub(active.seconds());
-        let query_bytes = load(&client.query_bytes);
+        let query_bytes = client.query_bytes.load(Ordering::Relaxed);
         let argv_bytes = if client.id == self.asking.0 { self.asking.1 } else { 0 };
         let fd = client.fd.load(Ordering::Relaxed);
         let (output_bytes, output_memory) = client.waiting_bytes();
-        let name_bytes = names.name.len() + names.lib_name.len() + names.lib_ver.len() + client.addr.len() + client.laddr.len();
+        let name_bytes = names.name.len() + names.lib_name.len() + names.lib_ver.len();
         let total = size_of::<Client>() + size_of::<Session>() + name_bytes + query_bytes + argv_bytes + output_memory;
+        let (db, protocol) = (client.db.load(Ordering::Relaxed), client.protocol.load(Ordering::Relaxed));
         let mut head = String::new();
         let mut tail = String::new();
         write!(head, "id={} addr={} laddr={} fd={fd} name=", client.id, client.addr, client.laddr)
-            .and_then(|()| write!(tail, " age={age} idle={idle} flags={} db={}", letters(client), load(&client.db)))
+            .and_then(|()| write!(tail, " age={age} idle={idle} flags={} db={db}", letters(client)))
             .and_then(|()| write!(tail, " sub=0 psub=0 ssub=0 multi=-1 watch=0 qbuf={query_bytes} qbuf-free=0"))
             .and_then(|()| write!(tail, " argv-mem={argv_bytes} multi-mem=0 rbs=0 rbp=0 obl={output_bytes} oll=0"))
             .and_then(|()| write!(tail, " omem={output_memory} tot-mem={total} events=r"))
-            .and_then(|()| write!(tail, " cmd={}", self.commands.get(load(&client.last_command)).unwrap_or(&"NULL")))
-            .and_then(|()| write!(tail, " user=default redir=-1 resp={} lib-name=", load(&client.protocol)))
+            .and_then(|()| write!(tail, " cmd={}", self.commands.get(client.last_command()).unwrap_or(&"NULL")))
+            .and_then(|()| write!(tail, " user=default redir=-1 resp={protocol} lib-name="))
             .expect("writing to memory does not fail");
         for part in [head.as_bytes(), &names.name, tail.as_bytes(), &names.lib_name, b" lib-ver=", &names.lib_ver, b"\n"] {
             self.text.extend_from_slice(part);

@@ -1,6 +1,7 @@
 //! CLIENT GETNAME, SETNAME, SETINFO: what a client calls itself.
 
 use super::OWN;
+use crate::clients::Names;
 use crate::command::{Arg, Args, CommandError, Context, Group, Outcome, Spec};
 
 /// Whether `text` can stand in a line of CLIENT LIST, which is split at spaces.
@@ -19,7 +20,7 @@ pub(in super::super) fn check(name: &[u8]) -> Result<&[u8], CommandError> {
 
 /// Names this connection. The name has been checked.
 pub(in super::super) fn set(cx: &Context<'_>, name: &[u8]) {
-    cx.session.client.names.lock().name = name.to_vec();
+    cx.session.client.rename(|names| names.name = name.to_vec());
 }
 
 pub(super) const GETNAME: Spec = Spec {
@@ -34,8 +35,8 @@ pub(super) const GETNAME: Spec = Spec {
 const _: () = assert!(GETNAME.arity(true) == 2);
 
 fn getname(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
-    let names = cx.session.client.names.lock();
-    cx.reply.bulk_or_null((!names.name.is_empty()).then_some(&names.name));
+    let name = cx.session.client.names().name;
+    cx.reply.bulk_or_null((!name.is_empty()).then_some(&name));
     Ok(())
 }
 
@@ -73,18 +74,17 @@ const _: () = assert!(SETINFO.arity(true) == 4);
 fn setinfo(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let attribute = args.bytes()?;
     let value = args.bytes()?;
-    let mut names = cx.session.client.names.lock();
-    let slot = if attribute.eq_ignore_ascii_case(b"LIB-NAME") {
-        &mut names.lib_name
+    let slot: fn(&mut Names) -> &mut Vec<u8> = if attribute.eq_ignore_ascii_case(b"LIB-NAME") {
+        |names| &mut names.lib_name
     } else if attribute.eq_ignore_ascii_case(b"LIB-VER") {
-        &mut names.lib_ver
+        |names| &mut names.lib_ver
     } else {
         return Err(CommandError::quoting("ERR Unrecognized option '", attribute, "'"));
     };
     if !fits_list(value) {
         return Err(CommandError::quoting("ERR ", attribute, " cannot contain spaces, newlines or special characters."));
     }
-    *slot = value.to_vec();
+    cx.session.client.rename(|names| *slot(names) = value.to_vec());
     cx.reply.ok();
     Ok(())
 }

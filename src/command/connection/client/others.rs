@@ -140,8 +140,8 @@ impl<'a> Filter<'a> {
         let age = now.seconds().saturating_sub(client.created.seconds());
         self.id.is_none_or(|id| id == client.id)
             && self.kind.is_none_or(|kind| kind == Kind::Normal)
-            && self.address.is_none_or(|address| address == client.addr.as_bytes())
-            && self.own_address.is_none_or(|address| address == client.laddr.as_bytes())
+            && self.address.is_none_or(|address| address == client.addr.to_string().as_bytes())
+            && self.own_address.is_none_or(|address| address == client.laddr.to_string().as_bytes())
             && self.seconds_min.is_none_or(|seconds| seconds <= age)
     }
 }
