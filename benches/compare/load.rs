@@ -13,7 +13,7 @@ use crate::histogram::Histogram;
 use crate::server::Server;
 
 /// How long one measurement takes, whatever the server.
-const MEASUREMENT: Duration = Duration::from_millis(800);
+const MEASUREMENT: Duration = Duration::from_millis(600);
 const MEASUREMENT_QUICK: Duration = Duration::from_millis(80);
 
 /// The share of a measurement's time that warms a server up and tells how many requests a measurement holds.

@@ -64,9 +64,12 @@ pub(crate) fn run(swarm: &mut Swarm, traffic: &Traffic, pace: Pace) -> Result<Ru
             let place = event.token().0;
             let first = u32::try_from(place).map_err(|e| e.to_string())?;
             let mut right = true;
+            let mut partial = replies[place].partial;
             let received = receive(&mut streams[place], &mut scratch, |bytes| {
-                // A reply in pieces is counted only.
-                right &= bytes.len() != traffic.reply_bytes() || traffic.accepts(bytes);
+                // Where a reply comes in pieces, it is counted only.
+                let whole = partial == 0 && bytes.len() % traffic.reply_bytes() == 0;
+                partial = (partial + bytes.len()) % traffic.reply_bytes();
+                right &= !whole || bytes.chunks(traffic.reply_bytes()).all(|reply| traffic.accepts(reply));
             })?;
             if !right {
                 return Err("an unexpected reply".to_owned());
