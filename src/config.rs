@@ -28,8 +28,9 @@ pub struct Config {
     pub threads: usize,
     /// How many databases there are, 1 to 1,048,576. Default 16, as Redis has it.
     pub databases: usize,
-    /// Shards of each database, 2 to 65,536, rounded up to a power of two. More of them make for shorter pauses when a large
-    /// keyspace grows, at 160 bytes each, and for more of the cache. Default 64; the binary takes 256.
+    /// Shards of each database, 2 to 65,536, rounded up to a power of two. More of them are in each other's way less often and make for
+    /// shorter pauses when a large keyspace grows, at 224 bytes each, and take more of the cache. Default 64; the binary takes as many
+    /// for each thread, 256 at least.
     pub shards: usize,
     /// What is written to standard error. Default nothing; the binary takes [`LogLevel::Notice`].
     pub loglevel: LogLevel,

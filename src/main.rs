@@ -47,9 +47,10 @@ struct ServerArgs {
     /// Number of databases.
     #[arg(long, env = "REDLET_DATABASES", default_value_t = 16)]
     databases: usize,
-    /// Shards of each database: more make for shorter pauses when a large keyspace grows.
-    #[arg(long, env = "REDLET_SHARDS", default_value_t = 256)]
-    shards: usize,
+    /// Shards of each database: more of them are in each other's way less often, and grow with shorter pauses. [default: 64 a
+    /// thread, 256 at least and 4096 at most]
+    #[arg(long, env = "REDLET_SHARDS")]
+    shards: Option<usize>,
     /// Password that clients must give.
     #[arg(long, env = "REDLET_REQUIREPASS", hide_env_values = true)]
     requirepass: Option<String>,
@@ -111,19 +112,25 @@ impl ServerArgs {
         set("timeout", self.timeout.map(|value| value.to_string()));
         set("tcp-keepalive", self.tcp_keepalive.map(|value| value.to_string()));
         let default = Config::default();
+        let threads = self.threads.unwrap_or(default.threads);
         Config {
             bind: self.bind,
             port: Some(self.port),
             unixsocket: self.unixsocket,
-            threads: self.threads.unwrap_or(default.threads),
+            threads,
             databases: self.databases,
-            shards: self.shards,
+            shards: self.shards.unwrap_or_else(|| shards_for(threads)),
             loglevel: self.loglevel,
             enable_debug_command: self.enable_debug_command,
             redis_version: self.redis_version,
             parameters,
         }
     }
+}
+
+/// Shards for this many threads. Each thread holds one at a time, so that with as many for each few meet.
+fn shards_for(threads: usize) -> usize {
+    threads.saturating_mul(64).clamp(256, 4096).next_power_of_two()
 }
 
 /// Redis's default `maxclients`.
