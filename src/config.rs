@@ -24,7 +24,7 @@ pub struct Config {
     /// Path of a Unix socket to listen on as well. A socket file that nobody listens on is replaced, any other file is an error.
     /// Default none.
     pub unixsocket: Option<PathBuf>,
-    /// Worker threads among which connections are shared out, 1 to 1,024. Default: one a core.
+    /// Most worker threads among which connections are shared out, 1 to 1,024; each is started when it is needed. Default: one a core.
     pub threads: usize,
     /// How many databases there are, 1 to 1,048,576. Default 16, as Redis has it.
     pub databases: usize,
