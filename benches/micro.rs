@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime};
-use redlet::internals::{Deadline, Limits, Moment, Parsed, Parser, Protocol, Reply, Store, Touch, UnixMillis, table};
+use redlet::internals::{Deadline, Limits, Moment, Output, Parsed, Parser, Protocol, Reply, Store, Touch, UnixMillis, table};
 use stage::{BATCH, Stage, batch, key, request};
 
 /// Keys that are there where a keyspace is needed. More than fit a processor's nearest caches.
@@ -90,7 +90,7 @@ fn dispatch(criterion: &mut Criterion) {
 
 fn reply(criterion: &mut Criterion) {
     let mut group = group(criterion, "reply");
-    let mut out = Vec::new();
+    let mut out = Output::default();
     let mut bench = |name: &str, write: &dyn Fn(&mut Reply<'_>)| {
         group.bench_function(name, |bencher| {
             bencher.iter(|| {

@@ -2,7 +2,7 @@
 //! Must not measure anything itself.
 
 use redlet::Config;
-use redlet::internals::{Conversation, Fed, Shared, Then, Worker};
+use redlet::internals::{Conversation, Fed, Output, Shared, Then, Worker};
 
 /// Shards of each database: as many as the binary has.
 const SHARDS: usize = 256;
@@ -14,7 +14,7 @@ pub(crate) struct Stage {
     shared: Shared,
     worker: Worker,
     conversation: Conversation,
-    replies: Vec<u8>,
+    replies: Output,
 }
 
 impl Stage {
@@ -24,7 +24,7 @@ impl Stage {
         let shared = Shared::new(config).expect("the defaults are valid");
         let worker = Worker::new(&shared);
         let conversation = Conversation::begin(&shared, String::new(), String::new(), 0).expect("there is room for a client");
-        let mut stage = Self { shared, worker, conversation, replies: Vec::new() };
+        let mut stage = Self { shared, worker, conversation, replies: Output::default() };
         for number in 0..keys {
             assert_eq!(stage.feed(&request(&["SET", &key(number), "100"])), b"+OK\r\n");
         }
@@ -37,7 +37,7 @@ impl Stage {
         let now = self.shared.clock.now();
         let fed = self.conversation.feed(batch, &mut self.worker, &self.shared, now, &mut self.replies);
         assert_eq!(fed, Fed { consumed: batch.len(), then: Then::Read });
-        &self.replies
+        self.replies.plain().expect("no value here is large enough to be shared")
     }
 }
 

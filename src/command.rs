@@ -13,6 +13,7 @@ mod document;
 mod error;
 mod generic;
 mod help;
+mod input;
 mod keys;
 mod keyspace;
 mod keyword;
@@ -27,6 +28,7 @@ mod transactions;
 pub use args::Args;
 pub use dispatch::{Request, dispatch, held_back, named, resume};
 pub use error::CommandError;
+pub use input::Input;
 pub use keyspace::Keyspace;
 pub use keyword::Choice;
 pub use spec::{Arg, ArgKind, Deprecated, Flags, Group, KeyFlags, Spec};
@@ -78,6 +80,8 @@ pub struct Context<'a> {
     pub keys: Keyspace<'a>,
     /// Where the answer goes.
     pub reply: Reply<'a>,
+    /// What the arguments lie in.
+    pub input: Input<'a>,
     /// The client's own state.
     pub session: &'a mut Session,
     /// What all connections share.

@@ -9,17 +9,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use bytes::Bytes;
+
 use crate::clients::{Address, Client};
 use crate::clock::UnixMillis;
-use crate::command::{self, Command, Context, Flags, Keyspace, Request, Wait};
+use crate::command::{self, Command, Context, Flags, Input, Keyspace, Request, Wait};
 use crate::config::{BATCH_REQUESTS_MAX, OUTPUT_BYTES_SOFT_MAX};
 use crate::monitor;
-use crate::resp::{Arg, Argv, Limits, Parsed, Parser, ProtocolError, Reply};
+use crate::resp::{Arg, Argv, Limits, Output, Parsed, Parser, ProtocolError, Reply};
 use crate::session::{ReplyMode, Session};
 use crate::shared::Shared;
 use crate::slowlog::{self, SlowEntry};
 use crate::stats::WorkerStats;
-use crate::store::{Db, Gate, LEN_MAX, Moment};
+use crate::store::{Db, Gate, LEN_MAX, Moment, SHARED_BYTES_MIN};
 
 /// What a worker thread lends to the conversation that it serves.
 #[derive(Debug)]
@@ -29,7 +31,12 @@ pub struct Worker {
     requests: Vec<Parsing>,
     args: Vec<Arg>,
     scratch: Vec<u8>,
+    /// What the requests lie in, where large parts of it may be kept.
+    owned: Option<Bytes>,
 }
+
+/// Input of fewer bytes holds nothing that would be kept as it came.
+pub const OWNED_BYTES_MIN: usize = SHARED_BYTES_MIN;
 
 /// A request of the batch, in terms of the batch's buffers.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +56,7 @@ impl Worker {
     /// Buffers and counters for one worker thread.
     pub fn new(shared: &Shared) -> Self {
         let stats = shared.stats.worker(command::table().len());
-        Self { stats, requests: Vec::new(), args: Vec::new(), scratch: Vec::new() }
+        Self { stats, requests: Vec::new(), args: Vec::new(), scratch: Vec::new(), owned: None }
     }
 
     fn clear(&mut self) {
@@ -124,7 +131,7 @@ impl Conversation {
     }
 
     /// Runs all requests in `input` and appends their replies to `out`.
-    pub fn feed(&mut self, input: &[u8], worker: &mut Worker, shared: &Shared, now: UnixMillis, out: &mut Vec<u8>) -> Fed {
+    pub fn feed(&mut self, input: &[u8], worker: &mut Worker, shared: &Shared, now: UnixMillis, out: &mut Output) -> Fed {
         let mut consumed = 0;
         let then = loop {
             if self.session.closing {
@@ -167,8 +174,16 @@ impl Conversation {
         Fed { consumed, then }
     }
 
+    /// Runs all requests in `input` as [`Self::feed`] does. Large values in it may be kept as they came instead of being copied.
+    pub fn feed_owned(&mut self, input: &Bytes, worker: &mut Worker, shared: &Shared, now: UnixMillis, out: &mut Output) -> Fed {
+        worker.owned = Some(input.clone());
+        let fed = self.feed(input, worker, shared, now, out);
+        worker.owned = None;
+        fed
+    }
+
     /// Whether a wait is over: its time has come, or something ended it. Appends the answer of a command that is done waiting.
-    pub fn wake(&mut self, worker: &mut Worker, shared: &Shared, now: UnixMillis, out: &mut Vec<u8>) -> bool {
+    pub fn wake(&mut self, worker: &mut Worker, shared: &Shared, now: UnixMillis, out: &mut Output) -> bool {
         let Some(wait) = self.waiting.as_deref().copied() else {
             return shared.clients.paused(true, now).is_none();
         };
@@ -226,7 +241,7 @@ impl Conversation {
         worker: &Worker,
         shared: &Shared,
         now: UnixMillis,
-        out: &mut Vec<u8>,
+        out: &mut Output,
     ) -> (usize, Option<Then>) {
         if worker.requests.is_empty() {
             return (0, None);
@@ -273,7 +288,7 @@ impl Conversation {
             }
             debug_assert!(cx.wait.is_none() && !cx.session.closing, "only what steers may wait or close");
             // Within the batch: it may ask for one large value many times.
-            if cx.reply.mark() >= OUTPUT_BYTES_SOFT_MAX {
+            if cx.reply.output_bytes() >= OUTPUT_BYTES_SOFT_MAX {
                 stop = Some(Then::Write);
                 break;
             }
@@ -400,12 +415,13 @@ fn context<'a>(
     worker: &'a Worker,
     shared: &'a Shared,
     now: UnixMillis,
-    out: &'a mut Vec<u8>,
+    out: &'a mut Output,
 ) -> Context<'a> {
     let touch = command::touch(session.no_touch, &shared.settings);
     Context {
         keys: Keyspace::new(&shared.store, gate, session.db, Moment { now, touch }, &worker.stats),
         reply: Reply::new(out, session.protocol),
+        input: Input::new(worker.owned.as_ref()),
         session,
         shared,
         stats: &worker.stats,

@@ -3,10 +3,12 @@
 mod error;
 mod frame;
 mod inline;
+mod output;
 mod reply;
 mod request;
 
 pub use error::ProtocolError;
 pub use frame::{Frame, decode};
+pub use output::Output;
 pub use reply::{Protocol, Reply};
 pub use request::{Arg, Argv, Limits, Parsed, Parser};

@@ -30,7 +30,7 @@ pub use hasher::{Hasher, Key};
 pub use locks::{Locks, ReadLocks, Target, WriteLocks};
 pub use scan::Cursor;
 pub use shape::Form;
-pub(crate) use shape::LEN_MAX;
+pub(crate) use shape::{LEN_MAX, SHARED_BYTES_MIN};
 pub use slot::{Deadline, Found, Slot};
 
 use crate::clock::UnixMillis;

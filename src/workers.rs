@@ -20,6 +20,7 @@ use tokio::sync::oneshot;
 
 use crate::config::READ_BUFFER_BYTES;
 use crate::conversation::Worker;
+use crate::resp::Output;
 use crate::shared::Shared;
 use balance::Balance;
 
@@ -36,13 +37,13 @@ pub(crate) struct Lent {
     /// What one read brought.
     pub(crate) input: Vec<u8>,
     /// What one write takes away.
-    pub(crate) output: Vec<u8>,
+    pub(crate) output: Output,
 }
 
 impl Lent {
     /// Buffers and counters of a thread.
     pub(crate) fn new(shared: &Shared) -> Self {
-        Self { worker: Worker::new(shared), input: Vec::with_capacity(READ_BUFFER_BYTES), output: Vec::new() }
+        Self { worker: Worker::new(shared), input: Vec::with_capacity(READ_BUFFER_BYTES), output: Output::default() }
     }
 }
 

@@ -6,8 +6,9 @@ pub(super) mod many;
 pub(super) mod part;
 pub(super) mod set;
 
-use super::{Arg, Args, CommandError, Context, Deprecated, Flags, Group, KeyFlags, Outcome, Spec};
-use crate::store::{Deadline, Found};
+use super::{Arg, Args, CommandError, Context, Deprecated, Flags, Group, Input, KeyFlags, Outcome, Spec};
+use crate::resp::Reply;
+use crate::store::{Deadline, Found, SHARED_BYTES_MIN, Slot};
 
 pub(super) const SPECS: &[&Spec] = &[&GET, &GETDEL, &GETSET, &STRLEN];
 
@@ -24,7 +25,7 @@ const _: () = assert!(GET.arity(false) == 2);
 
 fn get(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let key = args.key()?;
-    cx.keys.read(key, |found| cx.reply.bulk_or_null(found.map(Found::value)));
+    cx.keys.read(key, |found| answer(&mut cx.reply, found));
     Ok(())
 }
 
@@ -43,7 +44,7 @@ const _: () = assert!(GETDEL.arity(false) == 2);
 fn getdel(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let key = args.key()?;
     let hit = cx.keys.write(key, |slot| {
-        cx.reply.bulk_or_null(slot.get().map(Found::value));
+        answer(&mut cx.reply, slot.get());
         slot.remove()
     });
     cx.keys.count(hit);
@@ -67,8 +68,8 @@ fn getset(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let value = args.bytes()?;
     let hit = cx.keys.write(key, |slot| {
         let hit = slot.is_present();
-        cx.reply.bulk_or_null(slot.get().map(Found::value));
-        slot.set(value, Deadline::None);
+        answer(&mut cx.reply, slot.get());
+        store(slot, value, cx.input, Deadline::None);
         hit
     });
     cx.keys.count(hit);
@@ -92,6 +93,22 @@ fn strlen(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let len = cx.keys.read(key, |found| found.map_or(0, |found| found.value().len()));
     cx.reply.len(len);
     Ok(())
+}
+
+/// Answers with a value, or null. A large one is not copied.
+#[inline]
+fn answer(reply: &mut Reply<'_>, found: Option<Found<'_>>) {
+    match found.map(|found| (found, found.shared())) {
+        Some((_, Some(bytes))) => reply.shared(bytes),
+        Some((found, None)) => reply.bulk(found.value()),
+        None => reply.null(),
+    }
+}
+
+/// Stores a whole value, which lies in `input`. A large one is kept as it came, if it can be.
+#[inline]
+fn store(slot: &mut Slot<'_>, value: &[u8], input: Input<'_>, deadline: Deadline) {
+    if value.len() < SHARED_BYTES_MIN { slot.set(value, deadline) } else { slot.set_owned(input.keep(value), deadline) }
 }
 
 /// Refuses a string of `len` and `more` bytes that would exceed `proto-max-bulk-len`.

@@ -1,5 +1,8 @@
 //! The reply vocabulary. A handler names what it answers; the bytes of RESP2 and RESP3 are decided here alone.
 
+use bytes::Bytes;
+
+use super::output::Output;
 use crate::number::{push_i64, push_u64};
 
 /// The protocol a connection speaks: RESP2 until it says `HELLO 3`.
@@ -26,13 +29,13 @@ static TWO_DIGITS: [[u8; 2]; 100] = {
 /// Appends replies to the output of a batch.
 #[derive(Debug)]
 pub struct Reply<'a> {
-    out: &'a mut Vec<u8>,
+    out: &'a mut Output,
     protocol: Protocol,
 }
 
 impl<'a> Reply<'a> {
     /// A writer that appends to `out`.
-    pub fn new(out: &'a mut Vec<u8>, protocol: Protocol) -> Self {
+    pub fn new(out: &'a mut Output, protocol: Protocol) -> Self {
         Self { out, protocol }
     }
 
@@ -46,9 +49,9 @@ impl<'a> Reply<'a> {
         self.protocol = protocol;
     }
 
-    /// How much has been written: what [`Self::rewind`] goes back to.
+    /// A place between two replies: what [`Self::rewind`] goes back to. It counts no shared bytes.
     pub fn mark(&self) -> usize {
-        self.out.len()
+        self.out.own.len()
     }
 
     /// Takes back all that was written since `mark`.
@@ -56,42 +59,47 @@ impl<'a> Reply<'a> {
         self.out.truncate(mark);
     }
 
+    /// Bytes that wait to be sent, shared ones included.
+    #[inline]
+    pub fn output_bytes(&self) -> usize {
+        self.out.gathered()
+    }
+
     /// Bytes that are encoded already: what this connection would have been sent between two replies.
     pub fn encoded(&mut self, bytes: &[u8]) {
-        self.out.extend_from_slice(bytes);
+        self.out.own.extend_from_slice(bytes);
     }
 
     /// Puts what `head` writes before all that was written since `mark`: the head of an array whose length is known only afterwards.
     pub fn put_before(&mut self, mark: usize, head: impl FnOnce(&mut Self)) {
-        let end = self.out.len();
+        let end = self.mark();
         head(self);
-        let head_len = self.out.len() - end;
-        self.out[mark..].rotate_right(head_len);
+        self.out.rotate(mark, self.mark() - end);
     }
 
     /// `+OK`
     pub fn ok(&mut self) {
-        self.out.extend_from_slice(b"+OK\r\n");
+        self.out.own.extend_from_slice(b"+OK\r\n");
     }
 
     /// A status such as `+PONG`. `text` holds no line end.
     pub fn simple(&mut self, text: &str) {
-        self.out.push(b'+');
+        self.out.own.push(b'+');
         self.line(text.as_bytes());
     }
 
     /// An error. Line ends in `text` become spaces, since they would break the framing.
     pub fn error(&mut self, text: impl AsRef<[u8]>) {
-        self.out.push(b'-');
-        self.out.extend(text.as_ref().iter().map(|&byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { byte }));
-        self.out.extend_from_slice(b"\r\n");
+        self.out.own.push(b'-');
+        self.out.own.extend(text.as_ref().iter().map(|&byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { byte }));
+        self.out.own.extend_from_slice(b"\r\n");
     }
 
     /// An integer.
     pub fn int(&mut self, value: i64) {
-        self.out.push(b':');
-        push_i64(self.out, value);
-        self.out.extend_from_slice(b"\r\n");
+        self.out.own.push(b':');
+        push_i64(&mut self.out.own, value);
+        self.out.own.extend_from_slice(b"\r\n");
     }
 
     /// A count or a length as an integer.
@@ -101,9 +109,9 @@ impl<'a> Reply<'a> {
 
     /// An integer that is never negative. Clients read 63 bits of it.
     pub fn natural(&mut self, value: u64) {
-        self.out.push(b':');
-        push_u64(self.out, value);
-        self.out.extend_from_slice(b"\r\n");
+        self.out.own.push(b':');
+        push_u64(&mut self.out.own, value);
+        self.out.own.extend_from_slice(b"\r\n");
     }
 
     /// A bulk string.
@@ -111,9 +119,16 @@ impl<'a> Reply<'a> {
         let bytes = bytes.as_ref();
         /// Room for the header, and for the two line ends.
         const AROUND: usize = 32;
-        self.out.reserve(bytes.len() + AROUND);
+        self.out.own.reserve(bytes.len() + AROUND);
         self.header(b'$', bytes.len());
         self.line(bytes);
+    }
+
+    /// A bulk string that is not copied: it is kept until the peer has taken it.
+    pub fn shared(&mut self, bytes: Bytes) {
+        self.header(b'$', bytes.len());
+        self.out.push_shared(bytes);
+        self.line(b"");
     }
 
     /// A bulk string, or null.
@@ -126,7 +141,7 @@ impl<'a> Reply<'a> {
 
     /// The null of a missing value: `$-1`, and `_` in RESP3.
     pub fn null(&mut self) {
-        self.out.extend_from_slice(match self.protocol {
+        self.out.own.extend_from_slice(match self.protocol {
             Protocol::Resp2 => b"$-1\r\n",
             Protocol::Resp3 => b"_\r\n",
         });
@@ -171,7 +186,7 @@ impl<'a> Reply<'a> {
         match self.protocol {
             Protocol::Resp2 => self.bulk(text),
             Protocol::Resp3 => {
-                self.out.push(b',');
+                self.out.own.push(b',');
                 self.line(text.as_bytes());
             }
         }
@@ -179,7 +194,7 @@ impl<'a> Reply<'a> {
 
     /// A boolean. The integer 1 or 0 in RESP2.
     pub fn boolean(&mut self, value: bool) {
-        self.out.extend_from_slice(match (self.protocol, value) {
+        self.out.own.extend_from_slice(match (self.protocol, value) {
             (Protocol::Resp2, true) => b":1\r\n",
             (Protocol::Resp2, false) => b":0\r\n",
             (Protocol::Resp3, true) => b"#t\r\n",
@@ -192,7 +207,7 @@ impl<'a> Reply<'a> {
         match self.protocol {
             Protocol::Resp2 => self.bulk(digits),
             Protocol::Resp3 => {
-                self.out.push(b'(');
+                self.out.own.push(b'(');
                 self.line(digits.as_bytes());
             }
         }
@@ -205,7 +220,7 @@ impl<'a> Reply<'a> {
             Protocol::Resp2 => self.bulk(text),
             Protocol::Resp3 => {
                 self.header(b'=', text.len() + 4);
-                self.out.extend_from_slice(b"txt:");
+                self.out.own.extend_from_slice(b"txt:");
                 self.line(text);
             }
         }
@@ -217,20 +232,20 @@ impl<'a> Reply<'a> {
         if let Some(tens) = TWO_DIGITS.get(len) {
             let [ten, one] = *tens;
             if len < 10 {
-                self.out.extend_from_slice(&[kind, one, b'\r', b'\n']);
+                self.out.own.extend_from_slice(&[kind, one, b'\r', b'\n']);
             } else {
-                self.out.extend_from_slice(&[kind, ten, one, b'\r', b'\n']);
+                self.out.own.extend_from_slice(&[kind, ten, one, b'\r', b'\n']);
             }
             return;
         }
-        self.out.push(kind);
-        push_u64(self.out, len as u64);
-        self.out.extend_from_slice(b"\r\n");
+        self.out.own.push(kind);
+        push_u64(&mut self.out.own, len as u64);
+        self.out.own.extend_from_slice(b"\r\n");
     }
 
     #[inline]
     fn line(&mut self, bytes: &[u8]) {
-        self.out.extend_from_slice(bytes);
-        self.out.extend_from_slice(b"\r\n");
+        self.out.own.extend_from_slice(bytes);
+        self.out.own.extend_from_slice(b"\r\n");
     }
 }

@@ -17,6 +17,7 @@ use super::{Connection, Stream};
 use crate::clients::Order;
 use crate::clock::UnixMillis;
 use crate::conversation::Then;
+use crate::resp::Output;
 use crate::workers::{Lent, Seat};
 
 /// Input that may gather while a command waits, in bytes. Reading goes on so that the peer's going away is noticed; beyond this it is
@@ -118,7 +119,7 @@ impl<S: Stream + Send + 'static> Future for Serving<S> {
 impl<S: Stream> Connection<S> {
     pub(super) fn poll_talk(&mut self, desk: &Mutex<Lent>, cx: &mut Context<'_>) -> Poll<io::Result<Parting>> {
         loop {
-            if !self.output.is_empty() {
+            if self.rest.is_some() {
                 ready!(self.poll_flush(desk, cx))?;
             }
             if self.turn_bytes >= TURN_BYTES_MAX {
@@ -197,6 +198,9 @@ impl<S: Stream> Connection<S> {
     /// Has the conversation look whether its wait is over, and answer if it is.
     fn wake(&mut self, desk: &Mutex<Lent>) -> bool {
         let worker = &mut desk.lock().worker;
-        self.listed.conversation.wake(worker, &self.listed.shared, self.listed.shared.clock.now(), &mut self.output)
+        let mut answer = Output::default();
+        let is_over = self.listed.conversation.wake(worker, &self.listed.shared, self.listed.shared.clock.now(), &mut answer);
+        self.rest = (!answer.is_empty()).then(|| Box::new(answer));
+        is_over
     }
 }

@@ -20,6 +20,18 @@ pub enum Deadline {
     Keep,
 }
 
+impl Deadline {
+    /// What the deadline is afterwards, when it was `old`.
+    #[inline]
+    fn over(self, old: Option<UnixMillis>) -> Option<UnixMillis> {
+        match self {
+            Self::None => None,
+            Self::At(at) => Some(at),
+            Self::Keep => old,
+        }
+    }
+}
+
 /// A key that is there.
 #[derive(Clone, Copy)]
 pub struct Found<'a> {
@@ -150,15 +162,18 @@ impl<'a> Slot<'a> {
         self.set_as(value, Form::Written, deadline);
     }
 
+    /// Writes a whole value that is large enough to be shared, as it is.
+    pub fn set_owned(&mut self, value: Bytes, deadline: Deadline) {
+        let deadline = deadline.over(self.entry().and_then(Entry::deadline));
+        let access = self.entry().map_or_else(|| access::fresh(self.at), Entry::access);
+        self.put(Content { value, form: Form::Written, deadline, access });
+    }
+
     /// Writes a whole value, and says how `OBJECT ENCODING` is to take it.
     #[inline]
     pub fn set_as(&mut self, value: &[u8], form: Form, deadline: Deadline) {
         let old = self.entry().and_then(Entry::deadline);
-        let new = match deadline {
-            Deadline::None => None,
-            Deadline::At(at) => Some(at),
-            Deadline::Keep => old,
-        };
+        let new = deadline.over(old);
         if self.entry_mut().is_some_and(|entry| entry.replace(value, form, new)) {
             return self.deadline_changed(old, new);
         }

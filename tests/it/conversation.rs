@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use redlet::internals::{Conversation, Shared, TOO_MANY_CLIENTS, Then, UnixMillis, Worker};
+use redlet::internals::{Conversation, Output, Shared, TOO_MANY_CLIENTS, Then, UnixMillis, Worker};
 use redlet::{Config, DebugCommand, LogLevel};
 
 use crate::differences::Differences;
@@ -68,11 +68,13 @@ impl Conn {
             return true;
         }
         let now: UnixMillis = shared.clock.now();
-        if matches!(self.then, Then::Wait(_)) && !conversation.wake(worker, shared, now, &mut self.output) {
+        let mut answers = Output::default();
+        if matches!(self.then, Then::Wait(_)) && !conversation.wake(worker, shared, now, &mut answers) {
             return false;
         }
-        let (held, said) = (self.input.len(), self.output.len());
-        let fed = conversation.feed(&self.input, worker, shared, now, &mut self.output);
+        let (held, said) = (self.input.len(), self.output.len() + answers.len());
+        let fed = conversation.feed(&self.input, worker, shared, now, &mut answers);
+        self.output.append(&mut answers.into());
         self.input.drain(..fed.consumed);
         client.collect(&mut self.output);
         let changed = fed.then != self.then;

@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::TestCaseError;
-use redlet::internals::{Command, Conversation, Shared, SyntaxArg, Then, UnixMillis, Worker, table};
+use redlet::internals::{Command, Conversation, Output, Shared, SyntaxArg, Then, UnixMillis, Worker, table};
 use redlet::{Config, Server};
 
 use crate::seeded;
@@ -88,7 +88,7 @@ impl Stage {
             input.extend_from_slice(segment);
             loop {
                 let now = self.now();
-                let fed = self.conversation.feed(&input, &mut self.worker, &self.shared, now, &mut Vec::new());
+                let fed = self.conversation.feed(&input, &mut self.worker, &self.shared, now, &mut Output::default());
                 input.drain(..fed.consumed);
                 match fed.then {
                     Then::Read => break,
@@ -102,9 +102,10 @@ impl Stage {
     /// Whether a client that comes now is answered. The one before may have set a password or a pause.
     fn answers(&mut self) -> bool {
         let Some(mut next) = begin(&self.shared) else { return true };
-        let mut heard = Vec::new();
+        let mut heard = Output::default();
         let now = self.now();
         let fed = next.feed(b"PING\r\n", &mut self.worker, &self.shared, now, &mut heard);
+        let heard = Vec::from(heard);
         [b"+PONG\r\n".as_slice(), b"-NOAUTH Authentication required.\r\n"].contains(&heard.as_slice())
             || matches!(fed.then, Then::Wait(_))
     }
@@ -261,11 +262,11 @@ fn check_over_tcp(server: &Server, bytes: &[u8], segment: usize) -> Result<(), T
 #[test]
 fn a_bulk_string_that_no_entry_can_hold_is_refused_by_its_length() {
     let mut stage = Stage::new();
-    let mut heard = Vec::new();
+    let mut heard = Output::default();
     let request = b"CONFIG SET proto-max-bulk-len 8gb\r\n*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1073741824\r\n";
     let now = stage.now();
     let fed = stage.conversation.feed(request, &mut stage.worker, &stage.shared, now, &mut heard);
-    assert_eq!(String::from_utf8_lossy(&heard), "+OK\r\n-ERR Protocol error: invalid bulk length\r\n");
+    assert_eq!(String::from_utf8_lossy(&Vec::from(heard)), "+OK\r\n-ERR Protocol error: invalid bulk length\r\n");
     assert_eq!(fed.then, Then::Close);
 }
 

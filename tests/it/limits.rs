@@ -95,6 +95,27 @@ fn what_is_only_announced_costs_nothing() {
     assert!(grown < announced.len() * 48 * 1024, "{grown} bytes for {} requests that were begun", announced.len());
 }
 
+#[test]
+fn a_part_of_a_large_request_costs_little_more_than_its_bytes() {
+    const SENT: usize = 100 * 1024;
+    let server = Server::redlet();
+    let mut other = connect(server.address());
+    check(&mut other, "PING\r\n", "+PONG\r\n");
+    let before = settled(&server);
+    let request = format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$536870912\r\n{}", "v".repeat(SENT));
+    let begun: Vec<_> = (0..100)
+        .map(|_| {
+            let mut stream = connect(server.address());
+            stream.write_all(request.as_bytes()).expect("the server takes what is sent");
+            stream
+        })
+        .collect();
+    check(&mut other, "PING\r\n", "+PONG\r\n");
+    let grown = settled(&server).saturating_sub(before);
+    assert!(grown > begun.len() * SENT * 9 / 10, "{grown} bytes: the server has not read yet what was sent");
+    assert!(grown < begun.len() * (SENT + 48 * 1024), "{grown} bytes for {} requests of which {SENT} have come", begun.len());
+}
+
 /// Stores a value of `len` bytes under `k`.
 fn store_value(stream: &mut TcpStream, len: usize) {
     let request = format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${len}\r\n{}\r\n", "v".repeat(len));

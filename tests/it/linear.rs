@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use redlet::internals::{Conversation, Shared, Then, Worker};
+use redlet::internals::{Conversation, Output, Shared, Then, Worker};
 use redlet::{Config, Server};
 
 use crate::frame;
@@ -88,10 +88,10 @@ impl InProcess {
 
 impl Client for InProcess {
     fn ask(&mut self, requests: &[u8], replies: usize) -> Vec<Vec<u8>> {
-        let mut heard = Vec::new();
+        let mut heard = Output::default();
         let fed = self.conversation.feed(requests, &mut self.worker, &self.shared, self.shared.clock.now(), &mut heard);
         assert_eq!((fed.consumed, fed.then), (requests.len(), Then::Read));
-        split_replies(&heard, replies).expect("every request is answered")
+        split_replies(&Vec::from(heard), replies).expect("every request is answered")
     }
 }
 

@@ -35,6 +35,8 @@ mod table;
 mod docs;
 // The request parser: redis-protocol agrees with it, and segments make no difference.
 mod parser;
+// The output of a batch: shared values among plain bytes, taken in parts.
+mod output;
 // Bytes and arguments that nobody of good will sends.
 mod hostile;
 // What a client may cost, and how a server ends that has clients.

@@ -38,8 +38,8 @@ const GRAPH: &[(&str, &[&str])] = &[
         "conversation",
         &["clients", "clock", "command", "config", "monitor", "resp", "session", "settings", "shared", "slowlog", "stats", "store"],
     ),
-    ("workers", &["clients", "clock", "config", "conversation", "shared"]),
-    ("socket", &["clients", "clock", "config", "conversation", "shared", "workers"]),
+    ("workers", &["clients", "clock", "config", "conversation", "resp", "shared"]),
+    ("socket", &["clients", "clock", "config", "conversation", "resp", "shared", "workers"]),
     ("server", &["clients", "clock", "config", "conversation", "error", "shared", "socket", "store", "workers"]),
     ("embed", &["config", "error", "server", "shared"]),
 ];

@@ -1,7 +1,8 @@
 //! Several strings in one step: every other connection sees all of it or nothing.
 
 use super::super::{Arg, Args, CommandError, Context, Flags, Group, KeyFlags, Outcome, Spec};
-use crate::store::{Deadline, Found, Key, WriteLocks};
+use super::{answer, store};
+use crate::store::{Deadline, Key, WriteLocks};
 
 pub(in super::super) const SPECS: &[&Spec] = &[&MGET, &MSET, &MSETNX];
 
@@ -23,7 +24,7 @@ fn mget(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let locks = cx.keys.lock_read(&keys);
     cx.reply.array(keys.len());
     for &key in &keys {
-        cx.reply.bulk_or_null(cx.keys.locked_read(&locks, key).map(Found::value));
+        answer(&mut cx.reply, cx.keys.locked_read(&locks, key));
     }
     Ok(())
 }
@@ -92,6 +93,6 @@ fn pairs<'a>(cx: &Context<'_>, args: &mut Args<'a>) -> Result<(Vec<Key<'a>>, Vec
 /// Writes in order, so that of a key named twice the last value stays.
 fn write(cx: &Context<'_>, locks: &mut WriteLocks<'_>, keys: &[Key<'_>], values: &[&[u8]]) {
     for (&key, value) in keys.iter().zip(values) {
-        locks.slot(cx.keys.target(key), cx.keys.moment()).set(value, Deadline::None);
+        store(&mut locks.slot(cx.keys.target(key), cx.keys.moment()), value, cx.input, Deadline::None);
     }
 }

@@ -29,7 +29,13 @@ fn getrange(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     cx.keys.read(key, |found| {
         let value = found.map(Found::value).unwrap_or_default();
         let range = if positions::runs_backwards(start, end) { None } else { positions::within(start, end, value.len()) };
-        cx.reply.bulk(&value[range.unwrap_or_default()]);
+        let range = range.unwrap_or_default();
+        // A part that is shared keeps all of the value, so it has to be most of it.
+        let shared = found.filter(|_| range.len() > value.len() / 2).and_then(Found::shared);
+        match shared {
+            Some(bytes) => cx.reply.shared(bytes.slice(range)),
+            None => cx.reply.bulk(&value[range]),
+        }
     });
     Ok(())
 }

@@ -1,9 +1,10 @@
 //! Writing whole strings, with conditions and deadlines: SET and its elder relatives, and GETEX, which shares its options.
 
-use super::super::{Arg, Args, Argv, Choice, CommandError, Context, Flags, Group, KeyFlags, Outcome, Spec};
+use super::super::{Arg, Args, Argv, Choice, CommandError, Context, Flags, Group, Input, KeyFlags, Outcome, Spec};
+use super::{answer, store};
 use crate::clock::UnixMillis;
 use crate::number::parse_i64;
-use crate::store::{Deadline, Found, Key, Slot};
+use crate::store::{Deadline, Key, Slot};
 
 pub(in super::super) const SPECS: &[&Spec] = &[&SET, &SETNX, &SETEX, &PSETEX, &GETEX];
 
@@ -132,7 +133,7 @@ fn set(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     if !args.is_empty() {
         return set_with_options(cx, key, value, args);
     }
-    cx.keys.write(key, |slot| slot.set(value, Deadline::None));
+    cx.keys.write(key, |slot| store(slot, value, cx.input, Deadline::None));
     cx.reply.ok();
     Ok(())
 }
@@ -143,7 +144,7 @@ fn set_with_options(cx: &mut Context<'_>, key: Key<'_>, value: &[u8], args: &mut
     let now = cx.now();
     let (found, written) = cx.keys.write(key, |slot| {
         if options.get {
-            cx.reply.bulk_or_null(slot.get().map(Found::value));
+            answer(&mut cx.reply, slot.get());
         }
         let found = slot.is_present();
         let written = match options.condition.get() {
@@ -152,7 +153,7 @@ fn set_with_options(cx: &mut Context<'_>, key: Key<'_>, value: &[u8], args: &mut
             Some(Condition::Present) => found,
         };
         if written {
-            write(slot, value, deadline, now);
+            write(slot, value, cx.input, deadline, now);
         }
         (found, written)
     });
@@ -185,11 +186,11 @@ fn set_options<'a>(args: &mut Args<'a>) -> Result<Options<'a>, CommandError> {
 }
 
 /// Writes a value whose deadline may have passed already.
-fn write(slot: &mut Slot<'_>, value: &[u8], deadline: Deadline, now: UnixMillis) {
+fn write(slot: &mut Slot<'_>, value: &[u8], input: Input<'_>, deadline: Deadline, now: UnixMillis) {
     if matches!(deadline, Deadline::At(at) if at <= now) {
         slot.remove();
     } else {
-        slot.set(value, deadline);
+        store(slot, value, input, deadline);
     }
 }
 
@@ -210,7 +211,7 @@ fn setnx(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let written = cx.keys.write(key, |slot| {
         let written = !slot.is_present();
         if written {
-            slot.set(value, Deadline::None);
+            store(slot, value, cx.input, Deadline::None);
         }
         written
     });
@@ -246,7 +247,7 @@ fn set_for(cx: &mut Context<'_>, args: &mut Args<'_>, expiry: Expiry) -> Outcome
     let key = args.key()?;
     let deadline = expiry.deadline(args.bytes()?, cx)?;
     let value = args.bytes()?;
-    cx.keys.write(key, |slot| slot.set(value, Deadline::At(deadline)));
+    cx.keys.write(key, |slot| store(slot, value, cx.input, Deadline::At(deadline)));
     cx.reply.ok();
     Ok(())
 }
@@ -289,7 +290,7 @@ fn getex(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
             return Ok(false);
         };
         let deadline = deadline?;
-        cx.reply.bulk(found.value());
+        answer(&mut cx.reply, Some(found));
         match deadline {
             None | Some(Deadline::Keep) => {}
             Some(Deadline::None) => slot.set_deadline(None),

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use redlet::Config;
-use redlet::internals::{Conversation, Shared, Then, Worker};
+use redlet::internals::{Conversation, Output, Shared, Then, Worker};
 
 use super::sequence::Sequence;
 use super::values::KEYS;
@@ -173,11 +173,11 @@ impl Ours {
 
     fn answer(&mut self, mut input: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
-        let mut out = Vec::new();
         while !input.is_empty() {
             let now = self.shared.clock.now();
+            let mut out = Output::default();
             let fed = self.conversation.feed(input, &mut self.worker, &self.shared, now, &mut out);
-            bytes.append(&mut out);
+            bytes.append(&mut out.into());
             input = &input[fed.consumed..];
             assert!(matches!(fed.then, Then::Read | Then::Write), "{:?} with {} bytes left to read", fed.then, input.len());
         }
