@@ -3,6 +3,8 @@
 //! Holds no socket and reads no clock. Up to 32 requests are parsed before the first of them runs, and the memory that they will look
 //! at is fetched meanwhile.
 
+use std::mem;
+use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -17,7 +19,7 @@ use crate::session::{ReplyMode, Session};
 use crate::shared::Shared;
 use crate::slowlog::{self, SlowEntry};
 use crate::stats::WorkerStats;
-use crate::store::{Db, LEN_MAX, Moment};
+use crate::store::{Db, Gate, LEN_MAX, Moment};
 
 /// What a worker thread lends to the conversation that it serves.
 #[derive(Debug)]
@@ -135,9 +137,12 @@ impl Conversation {
                 break Then::Close;
             }
             worker.clear();
-            let parsed = self.parse(&input[consumed..], worker, shared);
+            let gate = shared.store.enter();
+            let parsed = self.parse(&input[consumed..], worker, shared, gate.db(self.session.db));
             let offset = consumed;
-            if let Some(stop) = self.run(&input[offset..], worker, shared, now, out, |end| consumed = offset + end) {
+            let (end, stop) = self.run(gate, &input[offset..], worker, shared, now, out);
+            consumed += end;
+            if let Some(stop) = stop {
                 // What was parsed behind the stop is parsed again when it is over.
                 self.parser = Parser::default();
                 self.unfinished = Vec::new();
@@ -173,13 +178,15 @@ impl Conversation {
         };
         self.waiting = None;
         self.session.client.active.store(now.0, Ordering::Relaxed);
-        let mut cx = context(&mut self.session, worker, shared, now, out);
+        let mut cx = context(shared.store.enter(), &mut self.session, worker, shared, now, out);
         command::resume(&mut cx, wait, unblock);
         true
     }
 
     /// Parses requests until the batch is full or the input ends. Returns how many bytes hold nothing but what is in the batch.
-    fn parse(&mut self, input: &[u8], worker: &mut Worker, shared: &Shared) -> Result<usize, ProtocolError> {
+    // Apart from its caller, as `run` is: called once a batch, each has the processor's registers for its own loop.
+    #[inline(never)]
+    fn parse(&mut self, input: &[u8], worker: &mut Worker, shared: &Shared, db: &Db) -> Result<usize, ProtocolError> {
         let settings = &shared.settings;
         let unauthenticated = !self.session.authenticated && settings.password_required();
         // What no entry could hold is refused whatever the parameter says.
@@ -187,104 +194,100 @@ impl Conversation {
         let limits = Limits { bulk_bytes_max, args_max: i32::MAX as u64, unauthenticated };
         // An AUTH in this very batch lifts the limits for what follows it.
         let most = if unauthenticated { 1 } else { BATCH_REQUESTS_MAX };
-        let mut start = 0;
-        while worker.requests.len() < most {
-            let resumed = !self.parser.is_idle();
-            let first = worker.args.len();
-            let args = if resumed { &mut self.unfinished } else { &mut worker.args };
-            let parsed = self.parser.parse(&input[start..], args, &mut worker.scratch, &limits)?;
-            if resumed && parsed != Parsed::Incomplete {
-                worker.args.append(&mut self.unfinished);
-                self.unfinished = Vec::new();
-            }
-            let (len, inline) = match parsed {
-                Parsed::Multibulk(len) => (len, false),
-                Parsed::Inline(len) => (len, true),
-                Parsed::Nothing(len) => {
-                    start += len;
-                    continue;
-                }
-                Parsed::Incomplete => {
-                    self.unfinished.extend(worker.args.drain(first..));
-                    return Ok(start);
-                }
-            };
-            worker.accept(input, start, start + len, first, inline, shared);
-            start += len;
+        // Only the first request can have begun earlier. What came of it stays where it is, however often it is cut off.
+        let resumed = !self.parser.is_idle();
+        if resumed {
+            mem::swap(&mut worker.args, &mut self.unfinished);
         }
+        let (mut start, mut first) = (0, 0);
+        while worker.requests.len() < most {
+            let parsed = self.parser.parse(&input[start..], &mut worker.args, &mut worker.scratch, &limits)?;
+            if parsed == Parsed::Incomplete {
+                if resumed && first == 0 {
+                    mem::swap(&mut worker.args, &mut self.unfinished);
+                } else {
+                    self.unfinished = worker.args.drain(first..).collect();
+                }
+                return Ok(start);
+            }
+            start = worker.accept(parsed, input, start, first, shared, db);
+            first = worker.args.len();
+        }
+        self.unfinished = Vec::new();
         Ok(start)
     }
 
-    /// Runs the batch. `done` is told the end of each request that is done with. Returns what stopped it, if something did.
+    /// Runs the batch. Returns where the requests end that are done with, and what stopped it, if something did.
+    #[inline(never)]
     fn run(
         &mut self,
+        gate: Gate<'_>,
         input: &[u8],
         worker: &Worker,
         shared: &Shared,
         now: UnixMillis,
         out: &mut Vec<u8>,
-        mut done: impl FnMut(usize),
-    ) -> Option<Then> {
+    ) -> (usize, Option<Then>) {
         if worker.requests.is_empty() {
-            return None;
+            return (0, None);
         }
-        if std::mem::take(&mut self.held_back) {
+        if mem::take(&mut self.held_back) {
             self.session.client.set_flag(Client::BLOCKED, false);
         }
-        let mut cx = context(&mut self.session, worker, shared, now, out);
+        let mut cx = context(gate, &mut self.session, worker, shared, now, out);
         worker.prefetch(cx.keys.db());
         let begun = Instant::now();
-        let (mut timed, mut processed, mut answered, mut last, mut stop) = (0, 0, 0, None, None);
-        let mut time_all = false;
+        let (mut timed, mut untimed, mut processed, mut answered, mut end, mut last, mut stop) = (0, 0, 0, 0, 0, None, None);
+        let mut watch = Watch::look(shared, now);
         for parsing in &worker.requests {
-            let request = worker.request(parsing, input);
-            last = Some(request);
-            if shared.clients.paused(true, now).is_some()
-                && let Some(until) = command::held_back(&cx, &request)
+            let request = || worker.request(parsing, input);
+            last = Some(parsing);
+            if watch.paused
+                && let Some(until) = command::held_back(&cx, &request())
             {
                 self.held_back = true;
                 cx.session.client.set_flag(Client::BLOCKED, true);
                 stop = Some(Then::Wait(Some(until)));
                 break;
             }
-            // A threshold below a millisecond asks about commands that are otherwise not worth two looks at the clock.
-            time_all |= (0..1000).contains(&shared.settings.slowlog_micros.load(Ordering::Relaxed));
-            let ran = if time_all || request.command.is_some_and(|command| command.timed) {
-                time(&mut cx, &request, &mut timed)
-            } else {
-                command::dispatch(&mut cx, &request)
-            };
-            done(parsing.end);
+            let timing = (watch.time_all || parsing.command.is_some_and(|command| command.timed)).then(Instant::now);
+            let ran = command::dispatch(&mut cx, request());
+            end = parsing.end;
             answered += 1;
             processed += u64::from(ran);
-            if ran && shared.clients.has_monitors() {
-                monitor::show(&mut cx, &request);
+            match timing {
+                Some(begun) => timed += time(&mut cx, request, ran, begun),
+                None => untimed += u64::from(parsing.command.is_some()),
             }
-            if let Some(wait) = cx.wait.take() {
-                stop = Some(Then::Wait(wait.until));
-                self.waiting = Some(Box::new(wait));
+            if cx.command.steers {
+                watch = watch.again(shared, now);
+            }
+            if watch.monitors && ran {
+                monitor::show(&mut cx, &request());
+            }
+            if cx.command.steers
+                && let Some(then) = steered(&mut cx, &mut self.waiting)
+            {
+                stop = Some(then);
                 break;
             }
-            if cx.session.closing {
-                stop = Some(Then::Close);
-                break;
-            }
+            debug_assert!(cx.wait.is_none() && !cx.session.closing, "only what steers may wait or close");
             // Within the batch: it may ask for one large value many times.
             if cx.reply.mark() >= OUTPUT_BYTES_SOFT_MAX {
                 stop = Some(Then::Write);
                 break;
             }
         }
-        let last = last.and_then(|request| command::named(&request)).map_or(usize::MAX, |command| command.id);
-        cx.session.client.set_last_command(last);
+        let last = last.and_then(|parsing| command::named(&worker.request(parsing, input)));
+        cx.session.client.set_last_command(last.map_or(usize::MAX, |command| command.id));
         drop(cx);
         worker.stats.processed.add(processed);
-        if !time_all {
+        if !watch.time_all {
             let nanos = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
             // What is parsed behind a stop is run later.
-            worker.share_time(&worker.requests[..answered], nanos.saturating_sub(timed));
+            worker.share_time(&worker.requests[..answered], nanos.saturating_sub(timed) / untimed.max(1));
         }
-        stop
+        (end, stop)
     }
 
     /// Lets others see what this connection does: once for all that one read brought.
@@ -297,17 +300,28 @@ impl Conversation {
 }
 
 impl Worker {
-    /// Takes a parsed request into the batch: finds its command, and hashes its first key.
+    /// Takes a request into the batch that begins at `start` and has the arguments from the `first` one on: finds its command, hashes
+    /// its first key, and has the table around that fetched. Returns where it ends.
     #[inline]
-    fn accept(&mut self, input: &[u8], start: usize, end: usize, first: usize, inline: bool, shared: &Shared) {
-        let args = &self.args[first..];
-        let argv = Argv::new(if inline { &self.scratch } else { &input[start..end] }, args);
+    fn accept(&mut self, parsed: Parsed, input: &[u8], start: usize, first: usize, shared: &Shared, db: &Db) -> usize {
+        let (len, inline) = match parsed {
+            Parsed::Multibulk(len) => (len, false),
+            Parsed::Inline(len) => (len, true),
+            Parsed::Nothing(len) => return start + len,
+            Parsed::Incomplete => return start,
+        };
+        let end = start + len;
+        let argv = Argv::new(if inline { &self.scratch } else { &input[start..end] }, &self.args[first..]);
         let command = argv.get(0).and_then(|name| command::table().lookup(name));
         let hash = match command {
             Some(command) if command.first_key > 0 => argv.get(command.first_key).map(|key| shared.store.hasher().hash(key)),
             _ => None,
         };
+        if let Some(hash) = hash {
+            db.prefetch_home(hash);
+        }
         self.requests.push(Parsing { start, end, args: (first, self.args.len()), inline, command, hash });
+        end
     }
 
     #[inline]
@@ -317,12 +331,9 @@ impl Worker {
         Request { argv, command: parsing.command, hash: parsing.hash }
     }
 
-    /// Fetches the memory around the batch's keys, first the tables and then the entries, so that no request waits for it alone.
+    /// Fetches the entries of the batch's keys, so that no request waits for one alone. The tables were asked for before.
     #[inline]
     fn prefetch(&self, db: &Db) {
-        for hash in self.requests.iter().filter_map(|parsing| parsing.hash) {
-            db.prefetch_home(hash);
-        }
         if self.requests.len() < 2 {
             // The entry is wanted at once: it would not come sooner for being asked for.
             return;
@@ -332,16 +343,59 @@ impl Worker {
         }
     }
 
-    /// Shares the time of `requests` among those of their commands that were not timed on their own.
-    fn share_time(&self, requests: &[Parsing], nanos: u64) {
-        let untimed = || requests.iter().filter_map(|parsing| parsing.command).filter(|command| !command.timed);
-        let share = nanos / (untimed().count() as u64).max(1);
-        untimed().for_each(|command| self.stats.commands[command.id].nanos.add(share));
+    /// Adds `share` nanoseconds for each of `requests` whose command was not timed on its own.
+    fn share_time(&self, requests: &[Parsing], share: u64) {
+        // Most batches ask for one thing many times.
+        let is_same = |one: &Parsing, next: &Parsing| one.command.map(ptr::from_ref) == next.command.map(ptr::from_ref);
+        for alike in requests.chunk_by(is_same) {
+            if let Some(command) = alike[0].command.filter(|command| !command.timed) {
+                self.stats.commands[command.id].nanos.add(share * alike.len() as u64);
+            }
+        }
+    }
+}
+
+/// What a command has asked for that may wait or close.
+#[inline(never)]
+fn steered(cx: &mut Context<'_>, waiting: &mut Option<Box<Wait>>) -> Option<Then> {
+    if let Some(wait) = cx.wait.take() {
+        *waiting = Some(Box::new(wait));
+        return Some(Then::Wait(wait.until));
+    }
+    cx.session.closing.then_some(Then::Close)
+}
+
+/// What has been asked for that makes every request cost more. Looked at once a batch, and again behind a request that may have changed
+/// it: what another connection asks for takes effect with the next batch.
+#[derive(Clone, Copy)]
+struct Watch {
+    /// `CLIENT PAUSE` holds some requests back.
+    paused: bool,
+    /// The slow log asks about commands that are otherwise not worth two looks at the clock: its threshold is below a millisecond.
+    time_all: bool,
+    /// Somebody sees every request.
+    monitors: bool,
+}
+
+impl Watch {
+    fn look(shared: &Shared, now: UnixMillis) -> Self {
+        Self {
+            paused: shared.clients.paused(true, now).is_some(),
+            time_all: (0..1000).contains(&shared.settings.slowlog_micros.load(Ordering::Relaxed)),
+            monitors: shared.clients.has_monitors(),
+        }
+    }
+
+    /// Once all requests are timed, all that follow in the batch are.
+    fn again(self, shared: &Shared, now: UnixMillis) -> Self {
+        let new = Self::look(shared, now);
+        Self { time_all: self.time_all || new.time_all, ..new }
     }
 }
 
 #[inline]
 fn context<'a>(
+    gate: Gate<'a>,
     session: &'a mut Session,
     worker: &'a Worker,
     shared: &'a Shared,
@@ -350,7 +404,7 @@ fn context<'a>(
 ) -> Context<'a> {
     let touch = command::touch(session.no_touch, &shared.settings);
     Context {
-        keys: Keyspace::enter(&shared.store, session.db, Moment { now, touch }, &worker.stats),
+        keys: Keyspace::new(&shared.store, gate, session.db, Moment { now, touch }, &worker.stats),
         reply: Reply::new(out, session.protocol),
         session,
         shared,
@@ -360,16 +414,14 @@ fn context<'a>(
     }
 }
 
-/// Runs a request between two looks at the clock, and adds to `timed` the nanoseconds it took. Whether it ran rather than was refused.
-fn time(cx: &mut Context<'_>, request: &Request<'_>, timed: &mut u64) -> bool {
-    let begun = Instant::now();
-    let ran = command::dispatch(cx, request);
-    let nanos = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    *timed += nanos;
+/// Notes how long a request took that has just been answered. Returns the nanoseconds since it `begun`.
+#[cold]
+fn time<'r>(cx: &mut Context<'_>, request: impl FnOnce() -> Request<'r>, ran: bool, begun: Instant) -> u64 {
+    let taken = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
     if !ran {
-        return false;
+        return taken;
     }
-    let nanos = nanos.saturating_add(cx.busy_nanos());
+    let nanos = taken.saturating_add(cx.busy_nanos());
     cx.stats.commands[cx.command.id].nanos.add(nanos);
     let millis = nanos / 1_000_000;
     let threshold = cx.shared.settings.latency_millis.load(Ordering::Relaxed);
@@ -385,11 +437,11 @@ fn time(cx: &mut Context<'_>, request: &Request<'_>, timed: &mut u64) -> bool {
             id: 0,
             at_seconds: cx.now().seconds(),
             micros: nanos / 1000,
-            argv: slowlog::trimmed(request.public_argv(cx.command)),
+            argv: slowlog::trimmed(request().public_argv(cx.command)),
             addr: cx.session.client.addr.to_string(),
             name: cx.session.client.names().name,
         };
         cx.shared.slowlog.add(entry, cx.shared.settings.slowlog_len_max.load(Ordering::Relaxed));
     }
-    true
+    taken
 }

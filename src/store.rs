@@ -68,20 +68,13 @@ struct Side {
     volatile: AtomicUsize,
     /// No deadline in the shard is earlier than this; `u64::MAX` when there is none.
     earliest: AtomicU64,
-    /// Where the shard's table lies.
-    whereabouts: Whereabouts,
     /// The memory of the shard's entries. Its lock is taken within the shard's, and so by nobody else at the time.
     slabs: Mutex<Slabs>,
 }
 
 impl Side {
     fn new() -> Self {
-        Self {
-            volatile: AtomicUsize::new(0),
-            earliest: AtomicU64::new(u64::MAX),
-            whereabouts: Whereabouts::default(),
-            slabs: Mutex::default(),
-        }
+        Self { volatile: AtomicUsize::new(0), earliest: AtomicU64::new(u64::MAX), slabs: Mutex::default() }
     }
 
     fn deadline_added(&self, deadline: UnixMillis) {
@@ -98,6 +91,8 @@ impl Side {
 pub struct Db {
     map: DashMap<Entry, (), Hasher>,
     sides: Box<[Side]>,
+    /// Where the shards' tables lie. Apart from the sides: every batch reads it, and it hardly ever changes.
+    whereabouts: Box<[Whereabouts]>,
     /// Keys that were removed because their deadline had passed.
     expired: AtomicU64,
 }
@@ -106,7 +101,8 @@ impl Db {
     fn new(shards: usize, hasher: Hasher) -> Self {
         let map = DashMap::with_capacity_and_hasher_and_shard_amount(0, hasher, shards);
         let sides = map.shards().iter().map(|_| Side::new()).collect();
-        Self { map, sides, expired: AtomicU64::new(0) }
+        let whereabouts = map.shards().iter().map(|_| Whereabouts::default()).collect();
+        Self { map, sides, whereabouts, expired: AtomicU64::new(0) }
     }
 
     #[inline]
@@ -144,7 +140,7 @@ impl Db {
     pub fn prefetch_home(&self, hash: u64) {
         let shard = self.shard_of(hash);
         entry::prefetch(std::ptr::from_ref(&self.map.shards()[shard]).cast());
-        self.sides[shard].whereabouts.prefetch_home(hash);
+        self.whereabouts[shard].prefetch_home(hash);
     }
 
     /// Fetches the entry of a key into the cache. A hint: a busy shard is passed over.

@@ -59,15 +59,11 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "large", about: "GET and SET of 1 MiB: CPU for each GB, system calls; 1 minute", run: figures::large::run },
     Suite {
         name: "connections",
-        about: "unpipelined GET over 1, 50, 500 and 5,000 connections: CPU, wakes, system calls; 2 minutes",
+        about: "unpipelined GET over 1, 50, 500 and 5,000 connections: CPU, wakes, system calls; 3 minutes",
         run: figures::connections::run,
     },
     Suite { name: "threads", about: "redlet with two worker threads against one; 1 minute", run: figures::threads::run },
-    Suite {
-        name: "latency",
-        about: "at a fixed rate, half of the slower server's capacity; 2 minutes",
-        run: figures::latency::run,
-    },
+    Suite { name: "latency", about: "at a fixed rate, half of the slower server's capacity; 1 minute", run: figures::latency::run },
     Suite {
         name: "footprint",
         about: "memory for keys, deadlines and connections, pauses of growth and expiry, start; 6 minutes",

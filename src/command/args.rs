@@ -15,14 +15,20 @@ pub struct Args<'a> {
 }
 
 impl<'a> Args<'a> {
-    /// A cursor at argument `next` of `argv`. `first_key` is the hash of the first key when the batch has it at hand.
-    pub fn new(argv: Argv<'a>, next: usize, hasher: &'a Hasher, first_key: Option<u64>) -> Self {
-        Self { argv, next, hasher, first_key }
+    /// A cursor at the first argument of `argv`, the command's name. `first_key` is the hash of the first key when the batch has it at
+    /// hand.
+    pub fn new(argv: Argv<'a>, hasher: &'a Hasher, first_key: Option<u64>) -> Self {
+        Self { argv, next: 0, hasher, first_key }
+    }
+
+    /// Stands behind a name of so many words.
+    pub fn begin(&mut self, name_words: usize) {
+        self.next = name_words;
     }
 
     /// The whole request, the name included.
-    pub fn argv(&self) -> Argv<'a> {
-        self.argv
+    pub fn argv(&self) -> &Argv<'a> {
+        &self.argv
     }
 
     /// How many arguments are left.
@@ -64,8 +70,14 @@ impl<'a> Args<'a> {
         let bytes = self.bytes()?;
         Ok(match self.first_key.take() {
             Some(hash) => Key::with_hash(bytes, hash),
-            None => self.hasher.key(bytes),
+            None => self.later_key(bytes),
         })
+    }
+
+    /// A key behind the first one, whose hash is not at hand. Apart, so that taking the first key stays small.
+    #[inline(never)]
+    fn later_key(&self, bytes: &'a [u8]) -> Key<'a> {
+        self.hasher.key(bytes)
     }
 
     /// All arguments that are left, as keys.

@@ -32,13 +32,21 @@ impl<'a> Request<'a> {
 /// Runs a request and answers it, unless it waits: then `cx.wait` says for what. Whether its command was run rather than refused;
 /// `cx.command` is that command.
 #[inline]
-pub fn dispatch(cx: &mut Context<'_>, request: &Request<'_>) -> bool {
+pub fn dispatch(cx: &mut Context<'_>, request: Request<'_>) -> bool {
     let mark = cx.reply.mark();
-    let mut ran = false;
-    let outcome = run(cx, request, &mut ran);
-    // What waits answers later.
-    if cx.wait.is_none() {
-        finish(cx, outcome, mark);
+    let mut args = Args::new(request.argv, cx.shared.store.hasher(), request.hash);
+    let ran = match admit(cx, request.command, &mut args) {
+        Ok(command) => {
+            run(cx, command, &mut args);
+            true
+        }
+        Err(error) => {
+            fail(cx, &error);
+            false
+        }
+    };
+    if cx.session.reply_mode != ReplyMode::On {
+        silence(cx, mark);
     }
     ran
 }
@@ -47,93 +55,100 @@ pub fn dispatch(cx: &mut Context<'_>, request: &Request<'_>) -> bool {
 pub fn resume(cx: &mut Context<'_>, wait: Wait, unblock: Option<Unblock>) {
     let mark = cx.reply.mark();
     let outcome = if unblock == Some(Unblock::Error) { Err(CommandError::Unblocked) } else { (wait.then)(cx, wait.carried) };
-    finish(cx, outcome, mark);
+    if let Err(error) = outcome {
+        fail(cx, &error);
+    }
+    if cx.session.reply_mode != ReplyMode::On {
+        silence(cx, mark);
+    }
 }
 
 /// Until when a pause holds the request back, if it does. What is refused before it would run is refused at once.
 #[cold]
 pub fn held_back(cx: &Context<'_>, request: &Request<'_>) -> Option<UnixMillis> {
-    let (command, _) = find(request).ok()?;
-    guard(cx, command, request.argv).ok()?;
+    let (command, _) = find(request.command, &request.argv).ok()?;
+    guard(cx, command, &request.argv).ok()?;
     let writes = command.spec.flags.has_any(Flags::WRITE.and(Flags::MAY_REPLICATE));
     cx.shared.clients.paused(writes, cx.now())
 }
 
 /// The command or subcommand that a request names, known or refused.
 pub fn named(request: &Request<'_>) -> Option<&'static Command> {
-    find(request).ok().map(|(command, _)| command)
+    find(request.command, &request.argv).ok().map(|(command, _)| command)
 }
 
-#[inline]
-fn finish(cx: &mut Context<'_>, outcome: Outcome, mark: usize) {
-    if let Err(error) = outcome {
-        let text = error.wire();
-        cx.stats.errors.add(1);
-        cx.shared.stats.count_error(&text);
-        cx.reply.error(&text);
-    }
-    silence(cx, mark);
+#[cold]
+fn fail(cx: &mut Context<'_>, error: &CommandError) {
+    let text = error.wire();
+    cx.stats.errors.add(1);
+    cx.shared.stats.count_error(&text);
+    cx.reply.error(&text);
 }
 
-/// Takes back what was answered since `mark` when the client does not want to hear it.
-#[inline]
+/// Takes back what was answered since `mark`: the client does not want to hear it. What waits answers later.
+#[cold]
 fn silence(cx: &mut Context<'_>, mark: usize) {
-    let next = match cx.session.reply_mode {
-        ReplyMode::On => return,
+    if cx.wait.is_some() {
+        return;
+    }
+    cx.session.reply_mode = match cx.session.reply_mode {
+        ReplyMode::On | ReplyMode::Skip => ReplyMode::On,
         ReplyMode::Off => ReplyMode::Off,
         ReplyMode::SkipNext => ReplyMode::Skip,
-        ReplyMode::Skip => ReplyMode::On,
     };
-    cx.session.reply_mode = next;
     cx.reply.rewind(mark);
 }
 
 /// The command or subcommand of a request, and how many words its name takes.
 #[inline]
-fn find(request: &Request<'_>) -> Result<(&'static Command, usize), CommandError> {
-    let Some(command) = request.command else {
-        return Err(unknown_command(request.argv));
-    };
-    if command.subcommands.is_empty() {
-        return Ok((command, 1));
-    }
-    match request.argv.get(1) {
-        Some(name) => command.subcommand(name).map(|sub| (sub, 2)).ok_or_else(|| unknown_subcommand(command, name)),
-        None if command.spec.has(Flags::BARE) => Ok((command, 1)),
-        None => Err(CommandError::WrongArity(command.full_name.into())),
+fn find(command: Option<&'static Command>, argv: &Argv<'_>) -> Result<(&'static Command, usize), CommandError> {
+    match command {
+        Some(command) if command.subcommands.is_empty() => Ok((command, 1)),
+        Some(container) => find_subcommand(container, argv),
+        None => Err(unknown_command(argv)),
     }
 }
 
+#[inline(never)]
+fn find_subcommand(container: &'static Command, argv: &Argv<'_>) -> Result<(&'static Command, usize), CommandError> {
+    match argv.get(1) {
+        Some(name) => container.subcommand(name).map(|sub| (sub, 2)).ok_or_else(|| unknown_subcommand(container, name)),
+        None if container.spec.has(Flags::BARE) => Ok((container, 1)),
+        None => Err(CommandError::WrongArity(container.full_name.into())),
+    }
+}
+
+/// The command of a request that may run, past whose name `args` then stands. Counts what is refused.
 #[inline]
-fn run(cx: &mut Context<'_>, request: &Request<'_>, ran: &mut bool) -> Outcome {
-    let argv = request.argv;
-    let (command, name_words) = find(request).inspect_err(|_| {
+fn admit(cx: &Context<'_>, command: Option<&'static Command>, args: &mut Args<'_>) -> Result<&'static Command, CommandError> {
+    let (found, name_words) = find(command, args.argv()).inspect_err(|_| {
         // A container on its own was found, and lacks an argument; with an unknown subcommand nothing was.
-        if let Some(container) = request.command.filter(|_| argv.len() == 1) {
+        if let Some(container) = command.filter(|_| args.argv().len() == 1) {
             cx.stats.commands[container.id].rejected.add(1);
         }
     })?;
-    let counters = &cx.stats.commands[command.id];
-    if let Err(error) = guard(cx, command, argv) {
-        counters.rejected.add(1);
-        return Err(error);
-    }
-    *ran = true;
+    guard(cx, found, args.argv()).inspect_err(|_| cx.stats.commands[found.id].rejected.add(1))?;
+    args.begin(name_words);
+    Ok(found)
+}
+
+#[inline]
+fn run(cx: &mut Context<'_>, command: &'static Command, args: &mut Args<'_>) {
     cx.command = command;
     cx.keys.set_alone(command.spec.has(Flags::ALONE));
-    let mut args = Args::new(argv, name_words, cx.shared.store.hasher(), request.hash);
-    let outcome = (command.spec.run)(cx, &mut args);
+    let outcome = (command.spec.run)(cx, args);
     // Afterwards, so that CONFIG RESETSTAT is the first command of the new count.
+    let counters = &cx.stats.commands[command.id];
     counters.calls.add(1);
-    if outcome.is_err() {
+    if let Err(error) = outcome {
         counters.failed.add(1);
+        fail(cx, &error);
     }
-    outcome
 }
 
 /// What every command must pass before it runs.
 #[inline]
-fn guard(cx: &Context<'_>, command: &Command, argv: Argv<'_>) -> Outcome {
+fn guard(cx: &Context<'_>, command: &Command, argv: &Argv<'_>) -> Outcome {
     if !command.accepts(argv.len()) {
         return Err(CommandError::WrongArity(command.full_name.into()));
     }
@@ -147,7 +162,8 @@ fn guard(cx: &Context<'_>, command: &Command, argv: Argv<'_>) -> Outcome {
     Ok(())
 }
 
-fn unknown_command(argv: Argv<'_>) -> CommandError {
+#[cold]
+fn unknown_command(argv: &Argv<'_>) -> CommandError {
     let mut text = b"ERR unknown command '".to_vec();
     text.extend_from_slice(shown(argv.get(0).unwrap_or_default(), ECHO_BYTES_MAX));
     text.extend_from_slice(b"', with args beginning with: ");

@@ -14,16 +14,21 @@ pub struct Keyspace<'a> {
 }
 
 impl<'a> Keyspace<'a> {
-    /// Enters `store` together with others.
-    pub fn enter(store: &'a Store, selected: usize, at: Moment, stats: &'a WorkerStats) -> Self {
-        Self { store, gate: Some(store.enter()), selected, at, stats }
+    /// The databases of `store`, entered through `gate`.
+    pub fn new(store: &'a Store, gate: Gate<'a>, selected: usize, at: Moment, stats: &'a WorkerStats) -> Self {
+        Self { store, gate: Some(gate), selected, at, stats }
     }
 
-    /// Leaves and comes back when all others have left, or the other way round.
+    /// Leaves and comes back when all others have left, or the other way round, unless it is so already.
+    #[inline]
     pub fn set_alone(&mut self, alone: bool) {
-        if alone == matches!(self.gate, Some(Gate::Alone(_))) {
-            return;
+        if alone != matches!(self.gate, Some(Gate::Alone(_))) {
+            self.come_back(alone);
         }
+    }
+
+    #[cold]
+    fn come_back(&mut self, alone: bool) {
         // The old guard must be gone before the new one is asked for.
         self.gate = None;
         self.gate = Some(if alone { self.store.enter_alone() } else { self.store.enter() });

@@ -14,6 +14,9 @@ pub struct Command {
     pub full_name: &'static str,
     /// The number of arguments with the name counted; negative for "at least".
     pub arity: i32,
+    /// The bytes of its name as a number, and the bit that tells small letters from capital ones in each place that has a letter.
+    name: u128,
+    case: u128,
     /// Its place in the table, by which it is counted.
     pub id: usize,
     /// The position of its first key; 0 when it has none.
@@ -22,6 +25,8 @@ pub struct Command {
     pub key_specs: Vec<KeySpec>,
     /// Whether it is timed on its own: its cost grows with its arguments or with the keyspace.
     pub timed: bool,
+    /// Whether it may do more than read and write keys and answer: end the connection, wait, change parameters or the session.
+    pub steers: bool,
     /// Its subcommands.
     pub subcommands: Vec<Self>,
 }
@@ -32,8 +37,8 @@ pub struct Table {
     commands: Vec<Command>,
     /// Commands and subcommands together.
     len: usize,
-    /// Open addressing by folded name: places in `commands`, under a name that none has where there is none.
-    slots: Box<[(u128, u16)]>,
+    /// Open addressing by name: places in `commands`, and [`NO_PLACE`].
+    slots: Box<[u16; SLOTS]>,
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(&super::GROUPS.concat()));
@@ -45,21 +50,23 @@ pub fn table() -> &'static Table {
 }
 
 const SLOTS: usize = 1024;
-/// Folds from no name, since names hold no capital letters once folded.
-const NO_NAME: u128 = b'A' as u128;
+/// No table has as many commands.
+const NO_PLACE: u16 = u16::MAX;
+/// The bit in which a small letter differs from its capital one, in every byte.
+const CASE: u128 = u128::from_le_bytes([0x20; 16]);
 
 impl Table {
     fn new(specs: &[&'static Spec]) -> Self {
         let mut len = 0;
         let commands: Vec<_> = specs.iter().map(|spec| Command::new(spec, None, &mut len)).collect();
-        let mut slots = vec![(NO_NAME, 0); SLOTS].into_boxed_slice();
+        let mut slots = Box::new([NO_PLACE; SLOTS]);
         for (index, command) in commands.iter().enumerate() {
-            let folded = fold(command.spec.name.as_bytes()).expect("a command's name is at most 16 bytes long");
-            let mut slot = slot_of(folded);
-            while slots[slot].0 != NO_NAME {
-                slot = (slot + 1) % SLOTS;
+            assert_ne!(command.name, 0, "a command's name is at most 15 bytes long");
+            let mut slot = slot_of(command.name);
+            while slots[slot % SLOTS] != NO_PLACE {
+                slot += 1;
             }
-            slots[slot] = (folded, u16::try_from(index).expect("there are fewer commands than slots"));
+            slots[slot % SLOTS] = u16::try_from(index).expect("there are fewer commands than slots");
         }
         Self { commands, len, slots }
     }
@@ -67,14 +74,14 @@ impl Table {
     /// The command of this name, in any case of letters.
     #[inline]
     pub fn lookup(&self, name: &[u8]) -> Option<&Command> {
-        let folded = fold(name)?;
-        let mut slot = slot_of(folded);
+        let name = number_of(name)?;
+        let mut slot = slot_of(name);
         loop {
-            match self.slots[slot % SLOTS] {
-                (name, index) if name == folded => return self.commands.get(usize::from(index)),
-                (NO_NAME, _) => return None,
-                _ => slot += 1,
+            let command = self.commands.get(usize::from(self.slots[slot % SLOTS]))?;
+            if name | command.case == command.name {
+                return Some(command);
             }
+            slot += 1;
         }
     }
 
@@ -109,13 +116,18 @@ impl Command {
             None => spec.name,
         };
         let key_specs = keys::key_specs(spec.syntax, 1 + usize::from(container.is_some()));
+        // Subcommands are looked for in another way, and may have longer names: no name has this number.
+        let name = number_of(spec.name.as_bytes()).unwrap_or_default();
         Self {
             spec,
             full_name,
+            name,
+            case: u128::from_le_bytes(name.to_le_bytes().map(|byte| if byte.is_ascii_lowercase() { 0x20 } else { 0 })),
             arity: spec.arity(container.is_some()),
             id,
             first_key: key_specs.first().map_or(0, |run| run.first),
             key_specs,
+            steers: !spec.flags.has_any(Flags::READONLY.and(Flags::WRITE)) || spec.has(Flags::BLOCKING),
             timed: spec.complexity != "O(1)" && !spec.has(Flags::FAST),
             subcommands: spec.subcommands.iter().map(|sub| Self::new(sub, Some(spec.name), next_id)).collect(),
         }
@@ -125,7 +137,7 @@ impl Command {
     #[inline]
     pub fn accepts(&self, argc: usize) -> bool {
         let wanted = self.arity.unsigned_abs() as usize;
-        if self.arity > 0 { argc == wanted } else { argc >= wanted }
+        argc == wanted || (self.arity < 0 && argc > wanted)
     }
 
     /// The subcommand of this name, in any case of letters.
@@ -134,10 +146,11 @@ impl Command {
     }
 }
 
-/// A name in lower case as a number; `None` when it is longer than any command's.
+/// The bytes of a name as a number, its length in the last byte; `None` when it is longer than any command's.
 #[inline]
-fn fold(name: &[u8]) -> Option<u128> {
-    let mut folded = match name.len() {
+fn number_of(name: &[u8]) -> Option<u128> {
+    const LEN_MAX: usize = 15;
+    let bytes = match name.len() {
         // Nearly every name has three to eight letters: two overlapping loads instead of a copy of unknown length.
         len @ 4..=8 => {
             let low = u32::from_le_bytes(*name.first_chunk()?);
@@ -147,23 +160,18 @@ fn fold(name: &[u8]) -> Option<u128> {
         3 => u128::from(u32::from_le_bytes([name[0], name[1], name[2], 0])),
         len => {
             let mut bytes = [0_u8; 16];
-            bytes.get_mut(..len)?.copy_from_slice(name);
+            bytes[..LEN_MAX].get_mut(..len)?.copy_from_slice(name);
             u128::from_le_bytes(bytes)
         }
     };
-    // Sets bit 5 of each byte between A and Z, all sixteen at once: 0x80 marks those that are at least A and those beyond Z.
-    const ONES: u128 = u128::from_le_bytes([1; 16]);
-    let low = folded & (ONES * 0x7f);
-    let from_a = low + ONES * (0x80 - b'A' as u128);
-    let beyond_z = low + ONES * (0x80 - b'Z' as u128 - 1);
-    let upper = from_a & !beyond_z & !folded & (ONES * 0x80);
-    folded |= upper >> 2;
-    Some(folded)
+    Some(bytes | (name.len() as u128) << (LEN_MAX * 8))
 }
 
+/// Where the search for a name begins, whatever the case of its letters.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "the two halves and the high bits of the product are what is wanted")]
-fn slot_of(folded: u128) -> usize {
+fn slot_of(name: u128) -> usize {
+    let folded = name | CASE;
     let mixed = (folded as u64 ^ ((folded >> 64) as u64).rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 54) as usize
 }
@@ -173,22 +181,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_fold_like_ascii_letters() {
-        for byte in 0..=u8::MAX {
-            let name = [byte, b'x', byte];
-            assert_eq!(fold(&name), fold(&name.to_ascii_lowercase()), "byte {byte}");
-            assert_eq!(fold(&name) == fold(b"qxq"), name.eq_ignore_ascii_case(b"qxq"), "byte {byte}");
+    fn a_command_is_found_by_its_name_in_any_case_and_by_nothing_else() {
+        for command in table().commands() {
+            let name = command.spec.name.as_bytes();
+            assert_eq!(table().lookup(&name.to_ascii_uppercase()).map(|found| found.id), Some(command.id));
+            for place in 0..name.len() {
+                for byte in 0..=u8::MAX {
+                    let mut other = name.to_vec();
+                    other[place] = byte;
+                    let found = table().lookup(&other).is_some_and(|found| found.id == command.id);
+                    assert_eq!(found, other.eq_ignore_ascii_case(name), "{}", other.escape_ascii());
+                }
+            }
+            for other in [&[name, b" "].concat(), &[name, b"\0"].concat(), &name[1..], &name[..name.len() - 1]] {
+                assert!(table().lookup(other).is_none_or(|found| found.id != command.id), "{}", other.escape_ascii());
+            }
         }
-        assert_eq!(fold(&[b'a'; 17]), None);
     }
 
     #[test]
-    fn every_command_is_found_in_any_case() {
-        for command in table().commands() {
-            let upper = command.spec.name.to_ascii_uppercase();
-            assert_eq!(table().lookup(upper.as_bytes()).map(|found| found.id), Some(command.id));
+    fn what_is_no_name_is_not_found() {
+        for name in [&b""[..], b"nosuchcommand", &[b'a'; 16], &[b'a'; 17], &[0; 3]] {
+            assert!(table().lookup(name).is_none());
         }
-        assert!(table().lookup(b"nosuchcommand").is_none());
-        assert!(table().lookup(b"").is_none());
     }
 }

@@ -5,6 +5,7 @@
 
 use super::error::ProtocolError;
 use super::inline;
+use crate::number::parse_i64;
 
 /// Where one argument lies, counted from the first byte of its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,8 +114,9 @@ pub struct Parser {
 
 impl Parser {
     /// Whether nothing of a request has been read.
+    #[inline]
     pub fn is_idle(&self) -> bool {
-        *self == Self::default()
+        self.at == 0 && self.searched == 0
     }
 
     /// Bytes that must follow before the request can go on, as far as announced: a hint for the read buffer, not a promise.
@@ -127,6 +129,29 @@ impl Parser {
     /// Pushes its arguments to `args`. After [`Parsed::Incomplete`] call again with the same bytes and more, and the same `args`.
     #[inline]
     pub fn parse(
+        &mut self,
+        input: &[u8],
+        args: &mut Vec<Arg>,
+        scratch: &mut Vec<u8>,
+        limits: &Limits,
+    ) -> Result<Parsed, ProtocolError> {
+        // Nearly every request is all there and needs no look at a limit: no limit is as low as its lengths.
+        if self.is_idle()
+            && let [b'*', count @ b'1'..=b'9', b'\r', b'\n', bulks @ ..] = input
+        {
+            let (due, rest) = short_bulks(u32::from(count - b'0'), input, bulks, args);
+            let at = input.len() - rest.len();
+            if due == 0 {
+                return Ok(Parsed::Multibulk(at));
+            }
+            *self = Self { at, args_due: due, ..Self::default() };
+        }
+        self.go_on(input, args, scratch, limits)
+    }
+
+    /// Goes on where it stands, with whatever comes.
+    #[inline(never)]
+    fn go_on(
         &mut self,
         input: &[u8],
         args: &mut Vec<Arg>,
@@ -156,30 +181,16 @@ impl Parser {
             };
             self.args_due = u32::try_from(count).map_err(|_| ProtocolError::MultibulkLength)?;
         }
-        self.bulks(input, args, limits)
-    }
-
-    #[inline]
-    fn bulks(&mut self, input: &[u8], args: &mut Vec<Arg>, limits: &Limits) -> Result<Parsed, ProtocolError> {
         while self.args_due > 0 {
-            if self.short_bulk(input, args) {
-                continue;
+            // A body whose header was taken before may begin like a header.
+            if self.body_due.is_none() && self.searched == 0 {
+                let bulks = &input[self.at..];
+                let (due, rest) = short_bulks(self.args_due, input, bulks, args);
+                self.at = input.len() - rest.len();
+                self.args_due = due;
             }
-            let len = match self.body_due {
-                Some(len) => len,
-                None => match self.bulk_header(input, limits)? {
-                    Some(len) => len,
-                    None => return Ok(Parsed::Incomplete),
-                },
-            };
-            let end = self.at + len as usize;
-            match *input.get(end..).unwrap_or_default() {
-                [b'\r', b'\n', ..] => self.take(args, len as usize, end + 2),
-                [] | [_] => {
-                    self.body_due = Some(len);
-                    return Ok(Parsed::Incomplete);
-                }
-                _ => return Err(ProtocolError::BulkTerminator),
+            if self.args_due > 0 && self.bulk(input, args, limits)?.is_none() {
+                return Ok(Parsed::Incomplete);
             }
         }
         let end = self.at;
@@ -187,38 +198,33 @@ impl Parser {
         Ok(Parsed::Multibulk(end))
     }
 
-    /// Takes a bulk string whose length has one or two digits and that is all there: nearly every one. No limit is that low. Whether
-    /// it was one.
-    #[inline]
-    fn short_bulk(&mut self, input: &[u8], args: &mut Vec<Arg>) -> bool {
-        let line = input.get(self.at..).unwrap_or_default();
-        let digit = |byte: u8| usize::from(byte - b'0');
-        let (len, header) = match *line {
-            [b'$', a @ b'0'..=b'9', b'\r', b'\n', ..] => (digit(a), 4),
-            [b'$', a @ b'1'..=b'9', b @ b'0'..=b'9', b'\r', b'\n', ..] => (digit(a) * 10 + digit(b), 5),
-            _ => return false,
+    /// Takes one bulk string of any length. `None` when it has not arrived in full.
+    fn bulk(&mut self, input: &[u8], args: &mut Vec<Arg>, limits: &Limits) -> Result<Option<()>, ProtocolError> {
+        let len = match self.body_due {
+            Some(len) => len,
+            None => match self.bulk_header(input, limits)? {
+                Some(len) => len,
+                None => return Ok(None),
+            },
         };
-        // A body whose header was taken before may begin like a header.
-        let is_whole = self.body_due.is_none() && line.get(header + len..header + len + 2) == Some(b"\r\n");
-        if is_whole {
-            self.at += header;
-            self.take(args, len, self.at + len + 2);
+        let end = self.at + len as usize;
+        match *input.get(end..).unwrap_or_default() {
+            [b'\r', b'\n', ..] => {
+                args.push(Arg::new(self.at, len as usize));
+                self.at = end + 2;
+                self.args_due -= 1;
+                self.body_due = None;
+                Ok(Some(()))
+            }
+            [] | [_] => {
+                self.body_due = Some(len);
+                Ok(None)
+            }
+            _ => Err(ProtocolError::BulkTerminator),
         }
-        is_whole
-    }
-
-    /// Takes the argument of `len` bytes that begins at `self.at`, and goes on at `next`.
-    #[inline]
-    fn take(&mut self, args: &mut Vec<Arg>, len: usize, next: usize) {
-        args.push(Arg::new(self.at, len));
-        self.at = next;
-        self.searched = 0;
-        self.args_due -= 1;
-        self.body_due = None;
     }
 
     /// Reads the line `$<length>`. The limits are checked here, before a byte of the body is waited for.
-    #[inline]
     fn bulk_header(&mut self, input: &[u8], limits: &Limits) -> Result<Option<u32>, ProtocolError> {
         match input.get(self.at) {
             None => return Ok(None),
@@ -243,31 +249,14 @@ impl Parser {
     }
 
     /// Reads the number of the header line at `self.at`, past its first byte, and moves behind it.
-    #[inline]
     fn header(&mut self, input: &[u8], bad: ProtocolError, big: ProtocolError) -> Result<Option<i64>, ProtocolError> {
-        // Nearly every header is one to three digits that are all there.
-        let digit = |byte: u8| i64::from(byte - b'0');
-        let (value, len) = match *input.get(self.at + 1..).unwrap_or_default() {
-            [a @ b'0'..=b'9', b'\r', b'\n', ..] => (digit(a), 4),
-            [a @ b'1'..=b'9', b @ b'0'..=b'9', b'\r', b'\n', ..] => (digit(a) * 10 + digit(b), 5),
-            [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', b'\r', b'\n', ..] => (digit(a) * 100 + digit(b) * 10 + digit(c), 6),
-            _ => return self.long_header(input, bad, big),
-        };
-        self.at += len;
-        self.searched = 0;
-        Ok(Some(value))
-    }
-
-    /// A header of more digits, of none, or one that has not arrived in full.
-    #[cold]
-    fn long_header(&mut self, input: &[u8], bad: ProtocolError, big: ProtocolError) -> Result<Option<i64>, ProtocolError> {
         let Some(end) = self.line_end(input, big)? else {
             return Ok(None);
         };
         if input[end + 1] != b'\n' {
             return Err(bad);
         }
-        let number = crate::number::parse_i64(&input[self.at + 1..end]).ok_or(bad)?;
+        let number = parse_i64(&input[self.at + 1..end]).ok_or(bad)?;
         self.at = end + 2;
         self.searched = 0;
         Ok(Some(number))
@@ -298,5 +287,32 @@ impl Parser {
         let before = args.len();
         inline::split(&input[..newline], args, scratch)?;
         Ok(if args.len() == before { Parsed::Nothing(newline + 1) } else { Parsed::Inline(newline + 1) })
+    }
+}
+
+/// Takes bulk strings off the front of `bulks`, the end of `input`, for as long as they are short and all there. Returns how many of
+/// the `due` ones are left, and what was not taken.
+#[inline(always)]
+fn short_bulks<'a>(mut due: u32, input: &'a [u8], mut bulks: &'a [u8], args: &mut Vec<Arg>) -> (u32, &'a [u8]) {
+    while due > 0
+        && let Some((len, body)) = short_header(bulks)
+        && let Some((_, behind)) = body.split_at_checked(len)
+        && let Some(next) = behind.strip_prefix(b"\r\n")
+    {
+        args.push(Arg::new(input.len() - body.len(), len));
+        due -= 1;
+        bulks = next;
+    }
+    (due, bulks)
+}
+
+/// Reads the header of a bulk string whose length has one or two digits, as nearly all have: the length, and what is behind the header.
+#[inline]
+fn short_header(line: &[u8]) -> Option<(usize, &[u8])> {
+    let digit = |byte: u8| usize::from(byte - b'0');
+    match line {
+        [b'$', a @ b'0'..=b'9', b'\r', b'\n', body @ ..] => Some((digit(*a), body)),
+        [b'$', a @ b'1'..=b'9', b @ b'0'..=b'9', b'\r', b'\n', body @ ..] => Some((digit(*a) * 10 + digit(*b), body)),
+        _ => None,
     }
 }

@@ -58,7 +58,7 @@ impl Db {
         self.expired.fetch_add(expired as u64, Ordering::Relaxed);
         table::shrink(&mut table, |entry| self.map.hasher().of(entry));
         table::pack_if_sparse(&mut table, &mut slabs);
-        side.whereabouts.note(&table);
+        self.whereabouts[shard].note(&table);
         true
     }
 }

@@ -191,7 +191,7 @@ impl<'a> Slot<'a> {
         }
         let (hasher, crowd) = (self.db.map.hasher(), Crowd::of(self.shard, self.db.sides.len()));
         self.place = Some(table::insert(self.table, self.key.hash(), entry, crowd, |entry| hasher.of(entry)));
-        self.side().whereabouts.note(self.table);
+        self.db.whereabouts[self.shard].note(self.table);
         self.deadline_changed(None, new);
     }
 
@@ -231,7 +231,7 @@ impl<'a> Slot<'a> {
         let hasher = self.db.map.hasher();
         table::shrink(self.table, |entry| hasher.of(entry));
         table::pack_if_sparse(self.table, &mut slabs);
-        self.side().whereabouts.note(self.table);
+        self.db.whereabouts[self.shard].note(self.table);
         self.deadline_changed(had, None);
         true
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::client::{Connection, fill};
 use super::figure::{Bound, Figure};
-use super::traffic::value;
+use super::traffic::{command, value};
 use crate::memory::resident_bytes;
 use crate::progress;
 use crate::server::{Recipe, Server};
@@ -26,9 +26,12 @@ const RECLAIMED_MAX: Duration = Duration::from_secs(60);
 /// The other client's pace: a request each.
 const PACE: Duration = Duration::from_micros(200);
 
-/// One request in so many asks how many keys have been reclaimed, all others for a key that does not expire. DBSIZE would not tell:
-/// redlet leaves out what has expired, whether or not it still takes memory.
-const COUNT_EVERY: u32 = 50;
+/// At most so many requests are sent at once after a pause.
+const LATE_MAX: u32 = 1000;
+
+/// How often the same client asks how many keys have been reclaimed. DBSIZE would not tell: redlet leaves out what has expired, whether
+/// or not it still takes memory.
+const COUNT_EVERY: Duration = Duration::from_millis(10);
 
 /// The last part of a wait is spent looking at the clock: a sleep ends some ten microseconds late.
 const AWAKE: Duration = Duration::from_micros(100);
@@ -38,6 +41,7 @@ const GOAL_PAUSE: Bound = Bound::AtMost(1.0);
 
 /// A key without a deadline.
 const LASTING: &[u8] = b"lasting";
+const LASTING_REPLY: &[u8] = b"$3\r\nxxx\r\n";
 
 /// What the other client saw of one server.
 struct Seen {
@@ -113,20 +117,26 @@ fn watch(server: &Server, keys: u32, ahead: Duration) -> Result<Option<Seen>, St
         memory_before,
         memory_after: 0,
     };
+    let mut request = Vec::new();
+    command(&[b"GET", LASTING], &mut request);
+    let mut counted_at = Instant::now();
     let begun = Instant::now();
-    for number in 1.. {
+    let mut number = 1;
+    loop {
         let due = begun + PACE * number;
         wait_until(due);
-        let expired = if number.is_multiple_of(COUNT_EVERY) {
-            expired_keys(&connection.ask(&[b"INFO", b"stats"])?)?
-        } else {
-            connection.ask(&[b"GET", LASTING]).map(|_| 0)?
-        };
+        let count = due_since(due.elapsed());
+        ask_all(&mut connection, &request, count)?;
+        number += count;
         let now = Instant::now();
         // What was due before the deadline and answered after it belongs to what came with the deadline.
         let longest = if now < deadline { &mut seen.longest_before } else { &mut seen.longest_while };
         *longest = (now - due).max(*longest);
-        if expired >= keys {
+        if now < counted_at + COUNT_EVERY {
+            continue;
+        }
+        counted_at = now;
+        if expired_keys(&connection.ask(&[b"INFO", b"stats"])?)? >= keys {
             seen.reclaimed = now.saturating_duration_since(deadline);
             break;
         }
@@ -137,6 +147,25 @@ fn watch(server: &Server, keys: u32, ahead: Duration) -> Result<Option<Seen>, St
     thread::sleep(Duration::from_secs(2));
     seen.memory_after = resident_bytes(server.process.pid)?;
     Ok(Some(seen))
+}
+
+/// How many requests are due when the first of them has been for `late`.
+fn due_since(late: Duration) -> u32 {
+    let more = u32::try_from(late.as_nanos() / PACE.as_nanos()).unwrap_or(LATE_MAX);
+    (more + 1).min(LATE_MAX)
+}
+
+/// Sends a GET of the lasting key `count` times at once, as a client would have done one by one that does not wait, and reads all replies.
+fn ask_all(connection: &mut Connection, request: &[u8], count: u32) -> Result<(), String> {
+    let count = count as usize;
+    connection.send(&request.repeat(count))?;
+    let mut replies = vec![0; LASTING_REPLY.len() * count];
+    connection.receive(&mut replies)?;
+    if replies.chunks(LASTING_REPLY.len()).all(|reply| reply == LASTING_REPLY) {
+        Ok(())
+    } else {
+        Err(format!("GET was answered \"{}\"", replies[..replies.len().min(60)].escape_ascii()))
+    }
 }
 
 /// How many expired keys have been removed, as INFO tells it.
@@ -159,6 +188,13 @@ fn wait_until(due: Instant) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_fell_into_a_pause_is_due_at_once() {
+        for (micros, count) in [(0, 1), (199, 1), (200, 2), (25_000, 126), (10_000_000, 1000)] {
+            assert_eq!(due_since(Duration::from_micros(micros)), count, "{micros} us");
+        }
+    }
 
     #[test]
     fn expired_keys_are_read_from_info() {
