@@ -98,10 +98,11 @@ fn strlen(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
 /// Answers with a value, or null. A large one is not copied.
 #[inline]
 fn answer(reply: &mut Reply<'_>, found: Option<Found<'_>>) {
-    match found.map(|found| (found, found.shared())) {
-        Some((_, Some(bytes))) => reply.shared(bytes),
-        Some((found, None)) => reply.bulk(found.value()),
-        None => reply.null(),
+    let Some(found) = found else { return reply.null() };
+    let value = found.value();
+    match if value.len() < SHARED_BYTES_MIN { None } else { found.shared() } {
+        Some(bytes) => reply.shared(bytes),
+        None => reply.bulk(value),
     }
 }
 
