@@ -108,7 +108,7 @@ fn set_of_a_new_key_at_most_once() {
     assert!(counted <= BATCH + GROWING_MAX, "{counted} for {BATCH} keys");
 }
 
-/// The keys, the shards in the order of their locks, and the locks.
+/// The keys, the set of their shards, and the locks.
 #[test]
 fn mget_of_ten_keys_three_times() {
     let keys: Vec<_> = (0..10).map(key).collect();

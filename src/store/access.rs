@@ -22,13 +22,17 @@ pub(super) fn touch(entry: &Entry, at: Moment) {
     match at.touch {
         Touch::No => {}
         Touch::Lru => entry.set_access(seconds(at.now)),
-        Touch::Lfu => {
-            let old = counter(entry.access(), at.now);
-            let odds = old.saturating_sub(LFU_START) * LFU_LOG_FACTOR + 1;
-            let rises = old < COUNTER_MAX && random::below(odds as usize) == 0;
-            entry.set_access(minutes(at.now) << 8 | (old + u32::from(rises)));
-        }
+        Touch::Lfu => count(entry, at.now),
     }
+}
+
+/// Counts a use, with odds that fall as the counter rises.
+#[cold]
+fn count(entry: &Entry, now: UnixMillis) {
+    let old = counter(entry.access(), now);
+    let odds = old.saturating_sub(LFU_START) * LFU_LOG_FACTOR + 1;
+    let rises = old < COUNTER_MAX && random::below(odds as usize) == 0;
+    entry.set_access(minutes(now) << 8 | (old + u32::from(rises)));
 }
 
 /// The field of a key that is made now.
@@ -50,6 +54,7 @@ pub(super) fn idle_seconds(access: u32, now: UnixMillis) -> u32 {
     seconds(now).wrapping_sub(access) & SECONDS
 }
 
+#[inline]
 fn seconds(now: UnixMillis) -> u32 {
     u32::try_from(now.seconds() & u64::from(SECONDS)).unwrap_or_default()
 }

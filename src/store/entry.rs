@@ -269,12 +269,23 @@ impl Entry {
         Content { value, form: self.form(), deadline: self.deadline(), access: self.access() }
     }
 
+    /// Replaces a value that has no deadline by one that is as long and of the same form, where it is. Whether it did.
+    #[inline]
+    pub(super) fn overwrite(&mut self, value: &[u8], form: Form) -> bool {
+        let shape = self.shape();
+        let fits = !shape.has_deadline && shape.kind == Kind::inline(form) && shape.value_len == value.len();
+        if fits {
+            self.write(shape.value_at(), value);
+        }
+        fits
+    }
+
     /// Replaces value and deadline where they are, if there is as much room as they need and no more. Whether it did.
     #[inline]
     pub(super) fn replace(&mut self, value: &[u8], form: Form, deadline: Option<UnixMillis>) -> bool {
         let old = self.shape();
         let new = Shape::new(old.key_len, value.len(), form, deadline.is_some());
-        let fits = old.kind != Kind::Shared && new.kind != Kind::Shared && (old == new || old.space() == new.space());
+        let fits = old.kind != Kind::Shared && new.kind != Kind::Shared && old.space() == new.space();
         if fits {
             self.fill(new, value, deadline);
         }

@@ -59,6 +59,18 @@ pub(super) enum Kind {
     Shared = 3,
 }
 
+impl Kind {
+    /// That of a value in the entry itself.
+    #[inline]
+    pub(super) fn inline(form: Form) -> Self {
+        match form {
+            Form::Written => Self::Written,
+            Form::Text => Self::Text,
+            Form::Edited => Self::Edited,
+        }
+    }
+}
+
 /// What decides where the parts of an entry lie and how large it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shape {
@@ -73,12 +85,8 @@ impl Shape {
     #[inline]
     pub(super) fn new(key_len: usize, value_len: usize, form: Form, has_deadline: bool) -> Self {
         assert!(key_len.max(value_len) <= LEN_MAX, "a key or value longer than an entry can hold");
-        let kind = match form {
-            Form::Edited => Kind::Edited,
-            _ if value_len >= SHARED_BYTES_MIN => Kind::Shared,
-            Form::Written => Kind::Written,
-            Form::Text => Kind::Text,
-        };
+        let is_shared = form != Form::Edited && value_len >= SHARED_BYTES_MIN;
+        let kind = if is_shared { Kind::Shared } else { Kind::inline(form) };
         Self { key_len, value_len: if kind == Kind::Shared { 0 } else { value_len }, kind, has_deadline }
     }
 

@@ -172,6 +172,10 @@ impl<'a> Slot<'a> {
     /// Writes a whole value, and says how `OBJECT ENCODING` is to take it.
     #[inline]
     pub fn set_as(&mut self, value: &[u8], form: Form, deadline: Deadline) {
+        // What most writes are.
+        if deadline == Deadline::None && self.entry_mut().is_some_and(|entry| entry.overwrite(value, form)) {
+            return;
+        }
         let old = self.entry().and_then(Entry::deadline);
         let new = deadline.over(old);
         if self.entry_mut().is_some_and(|entry| entry.replace(value, form, new)) {
