@@ -31,6 +31,8 @@ pub struct Worker {
     requests: Vec<Parsing>,
     args: Vec<Arg>,
     scratch: Vec<u8>,
+    /// Under which the requests were parsed.
+    limits: Limits,
     /// What the requests lie in, where large parts of it may be kept.
     owned: Option<Bytes>,
 }
@@ -56,7 +58,8 @@ impl Worker {
     /// Buffers and counters for one worker thread.
     pub fn new(shared: &Shared) -> Self {
         let stats = shared.stats.worker(command::table().len());
-        Self { stats, requests: Vec::new(), args: Vec::new(), scratch: Vec::new(), owned: None }
+        let limits = Limits { bulk_bytes_max: 0, args_max: 0, unauthenticated: true };
+        Self { stats, requests: Vec::new(), args: Vec::new(), scratch: Vec::new(), limits, owned: None }
     }
 
     fn clear(&mut self) {
@@ -145,6 +148,7 @@ impl Conversation {
             }
             worker.clear();
             let gate = shared.store.enter();
+            worker.limits = limits(&self.session, shared);
             let parsed = self.parse(&input[consumed..], worker, shared, gate.db(self.session.db));
             let offset = consumed;
             let (end, stop) = self.run(gate, &input[offset..], worker, shared, now, out);
@@ -153,7 +157,10 @@ impl Conversation {
                 // What was parsed behind the stop is parsed again when it is over.
                 self.parser = Parser::default();
                 self.unfinished = Vec::new();
-                break stop;
+                match stop {
+                    Stop::Then(then) => break then,
+                    Stop::Limits => continue,
+                }
             }
             match parsed {
                 Ok(skipped) => consumed = offset + skipped,
@@ -202,21 +209,14 @@ impl Conversation {
     // Apart from its caller, as `run` is: called once a batch, each has the processor's registers for its own loop.
     #[inline(never)]
     fn parse(&mut self, input: &[u8], worker: &mut Worker, shared: &Shared, db: &Db) -> Result<usize, ProtocolError> {
-        let settings = &shared.settings;
-        let unauthenticated = !self.session.authenticated && settings.password_required();
-        // What no entry could hold is refused whatever the parameter says.
-        let bulk_bytes_max = settings.bulk_bytes_max.load(Ordering::Relaxed).min(LEN_MAX as u64);
-        let limits = Limits { bulk_bytes_max, args_max: i32::MAX as u64, unauthenticated };
-        // An AUTH in this very batch lifts the limits for what follows it.
-        let most = if unauthenticated { 1 } else { BATCH_REQUESTS_MAX };
         // Only the first request can have begun earlier. What came of it stays where it is, however often it is cut off.
         let resumed = !self.parser.is_idle();
         if resumed {
             mem::swap(&mut worker.args, &mut self.unfinished);
         }
         let (mut start, mut first) = (0, 0);
-        while worker.requests.len() < most {
-            let parsed = self.parser.parse(&input[start..], &mut worker.args, &mut worker.scratch, &limits)?;
+        while worker.requests.len() < BATCH_REQUESTS_MAX {
+            let parsed = self.parser.parse(&input[start..], &mut worker.args, &mut worker.scratch, &worker.limits)?;
             if parsed == Parsed::Incomplete {
                 if resumed && first == 0 {
                     mem::swap(&mut worker.args, &mut self.unfinished);
@@ -242,7 +242,7 @@ impl Conversation {
         shared: &Shared,
         now: UnixMillis,
         out: &mut Output,
-    ) -> (usize, Option<Then>) {
+    ) -> (usize, Option<Stop>) {
         if worker.requests.is_empty() {
             return (0, None);
         }
@@ -262,7 +262,7 @@ impl Conversation {
             {
                 self.held_back = true;
                 cx.session.client.set_flag(Client::BLOCKED, true);
-                stop = Some(Then::Wait(Some(until)));
+                stop = Some(Stop::Then(Then::Wait(Some(until))));
                 break;
             }
             let timing = (watch.time_all || parsing.command.is_some_and(|command| command.timed)).then(Instant::now);
@@ -281,15 +281,15 @@ impl Conversation {
                 monitor::show(&mut cx, &request());
             }
             if cx.command.steers
-                && let Some(then) = steered(&mut cx, &mut self.waiting)
+                && let Some(steered) = steered(&mut cx, &mut self.waiting, &worker.limits)
             {
-                stop = Some(then);
+                stop = Some(steered);
                 break;
             }
             debug_assert!(cx.wait.is_none() && !cx.session.closing, "only what steers may wait or close");
             // Within the batch: it may ask for one large value many times.
             if cx.reply.output_bytes() >= OUTPUT_BYTES_SOFT_MAX {
-                stop = Some(Then::Write);
+                stop = Some(Stop::Then(Then::Write));
                 break;
             }
         }
@@ -370,14 +370,35 @@ impl Worker {
     }
 }
 
-/// What a command has asked for that may wait or close.
+/// Why a batch ends before its last request.
+#[derive(Clone, Copy)]
+enum Stop {
+    /// Something else comes first.
+    Then(Then),
+    /// What a request may ask for has changed: the rest is parsed anew.
+    Limits,
+}
+
+/// What a command has asked for that may wait, close or change the limits. Those under which the batch was parsed are `limits`.
 #[inline(never)]
-fn steered(cx: &mut Context<'_>, waiting: &mut Option<Box<Wait>>) -> Option<Then> {
+fn steered(cx: &mut Context<'_>, waiting: &mut Option<Box<Wait>>, limits: &Limits) -> Option<Stop> {
     if let Some(wait) = cx.wait.take() {
         *waiting = Some(Box::new(wait));
-        return Some(Then::Wait(wait.until));
+        return Some(Stop::Then(Then::Wait(wait.until)));
     }
-    cx.session.closing.then_some(Then::Close)
+    if cx.session.closing {
+        return Some(Stop::Then(Then::Close));
+    }
+    (self::limits(cx.session, cx.shared) != *limits).then_some(Stop::Limits)
+}
+
+/// What a request of this client may ask for.
+#[inline]
+fn limits(session: &Session, shared: &Shared) -> Limits {
+    let settings = &shared.settings;
+    // What no entry could hold is refused whatever the parameter says.
+    let bulk_bytes_max = settings.bulk_bytes_max.load(Ordering::Relaxed).min(LEN_MAX as u64);
+    Limits { bulk_bytes_max, args_max: i32::MAX as u64, unauthenticated: !session.authenticated && settings.password_required() }
 }
 
 /// What has been asked for that makes every request cost more. Looked at once a batch, and again behind a request that may have changed

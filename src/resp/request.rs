@@ -71,7 +71,7 @@ impl<'a> Argv<'a> {
 }
 
 /// What a request may ask for before memory is spent on it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Longest accepted bulk string in bytes: `proto-max-bulk-len`.
     pub bulk_bytes_max: u64,

@@ -113,8 +113,11 @@ const GARBAGE: &[&str] = &[
 const TEXTS: &[&str] =
     &["", "x", "ab", "foobar", "foo", "ohmytext", "mynewtext", "\0", "\0\0\0", "\r\n", "a b", "\"quoted\"", "OK", "NX"];
 
-/// Lengths at which Redis keeps a string in another form, and others around powers of two.
-const LENGTHS: &[usize] = &[1, 2, 8, 19, 20, 21, 43, 44, 45, 46, 63, 64, 65, 200];
+/// Lengths at which Redis keeps a string in another form, others around powers of two, and those at which this server keeps it so.
+const LENGTHS: &[usize] = &[1, 2, 8, 19, 20, 21, 28, 29, 43, 44, 45, 46, 63, 64, 65, 200, 255, 256, 1240, 1280];
+
+/// Lengths of values that are shared with replies, and of others nearly as long. Few of them are made: they take their time.
+const LARGE_LENGTHS: &[usize] = &[32_767, 32_768, 65_535, 65_536];
 
 const POSITIONS: &[&str] =
     &["0", "0", "1", "-1", "2", "3", "-2", "-3", "4", "5", "7", "8", "9", "15", "16", "23", "31", "32", "63", "64", "100", "-100"];
@@ -271,7 +274,10 @@ fn value(dice: &mut Dice) -> Vec<u8> {
         0..=2 => dice.pick(TEXTS).as_bytes().to_vec(),
         3..=5 => dice.pick(INTEGERS).as_bytes().to_vec(),
         6 => dice.pick(FLOATS).as_bytes().to_vec(),
-        7 => vec![*dice.pick(b"x1\0\xff"); *dice.pick(LENGTHS)],
+        7 => {
+            let lengths = if dice.chance(10) { LARGE_LENGTHS } else { LENGTHS };
+            vec![*dice.pick(b"x1\0\xff"); *dice.pick(lengths)]
+        }
         8 => (0..dice.below(12)).map(|_| dice.byte()).collect(),
         _ => dice.pick(GARBAGE).as_bytes().to_vec(),
     }
