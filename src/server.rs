@@ -1,6 +1,7 @@
 //! Listening, accepting under the connection cap, sweeping, and the graceful end.
 
 use std::future::Future;
+use std::hint::black_box;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd as _};
@@ -33,6 +34,10 @@ const BACKLOG: i32 = 511;
 const KEEPALIVE_SECONDS_MAX: u64 = 32_767;
 /// How often the sweeper looks for keys that have expired, and housekeeping for idle connections.
 const TICK: Duration = Duration::from_millis(100);
+/// Ticks between two occasions for the allocator to give memory back.
+const TICKS_STIR: u32 = 10;
+/// Bytes asked for on such an occasion: so many that the allocator looks at what it got from the system. None of them is touched.
+const STIR_BYTES: usize = 1024 * 1024;
 /// How long the sweeper may hold up one thread at a time.
 const SWEEP_SLICE: Duration = Duration::from_micros(500);
 /// How long a stopping server waits for its connections to be answered.
@@ -278,8 +283,11 @@ where
 
 /// Reclaims what has expired, closes connections that have been idle for too long, and keeps the worker threads busy alike.
 async fn tick(shared: Arc<Shared>, workers: Arc<Workers>) {
-    loop {
+    for ticks in (1..=TICKS_STIR).cycle() {
         sleep(TICK).await;
+        if ticks == TICKS_STIR {
+            stir_allocator();
+        }
         shared.stats.sample(shared.clock.now());
         close_idle(&shared);
         workers.balance();
@@ -292,6 +300,12 @@ async fn tick(shared: Arc<Shared>, workers: Arc<Workers>) {
             sleep(SWEEP_SLICE).await;
         }
     }
+}
+
+/// Has the allocator look whether there is memory to give back. mimalloc does so only when something large is asked for, so that a server
+/// that falls idle after FLUSHALL, or after its keys have expired, would keep it all.
+fn stir_allocator() {
+    drop(black_box(Vec::<u8>::with_capacity(STIR_BYTES)));
 }
 
 /// Where a sweep over all databases goes on.

@@ -305,3 +305,21 @@ fn a_signal_has_what_is_in_answered_and_the_process_end_well() {
         assert!(TcpStream::connect(server.address()).is_err(), "nobody listens any more");
     }
 }
+
+#[test]
+fn memory_goes_back_to_the_system_when_nothing_is_asked_for_any_more() {
+    let server = Server::redlet();
+    let mut stream = connect(server.address());
+    let value = "v".repeat(64 * 1024);
+    for number in 0..1000 {
+        let set = format!("*3\r\n$3\r\nSET\r\n$4\r\n{number:04}\r\n${}\r\n{value}\r\n", value.len());
+        check(&mut stream, &set, "+OK\r\n");
+    }
+    let full = resident(&server);
+    check(&mut stream, "FLUSHALL\r\n", "+OK\r\n");
+    let begun = Instant::now();
+    while resident(&server) > full / 2 {
+        assert!(begun.elapsed() < PATIENCE, "{} of {full} bytes are still there", resident(&server));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
