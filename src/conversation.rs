@@ -173,7 +173,7 @@ impl Conversation {
                     break Then::Close;
                 }
             }
-            if worker.requests.is_empty() {
+            if worker.requests.is_empty() || consumed == input.len() {
                 break Then::Read;
             }
         };
@@ -227,6 +227,9 @@ impl Conversation {
             }
             start = worker.accept(parsed, input, start, first, shared, db);
             first = worker.args.len();
+            if start == input.len() {
+                break;
+            }
         }
         self.unfinished = Vec::new();
         Ok(start)

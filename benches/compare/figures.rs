@@ -38,9 +38,15 @@ pub(crate) fn start_both(bench: &Bench<'_>) -> Result<[Server; 2], String> {
     Ok([Server::start(redlet, bench.directory)?, Server::start(redis, bench.directory)?])
 }
 
-/// Raises this program's limit of open files as far as it may be: a connection is a file. The servers inherit it.
+/// Raises this program's limit of open files: a connection is a file. The servers inherit it.
 pub(crate) fn allow_many_connections() -> Result<(), String> {
-    rlimit::increase_nofile_limit(u64::MAX).map(drop).map_err(|e| format!("the limit of open files: {e}"))
+    /// 5,000 connections to each of two servers, and what else there is.
+    const NEEDED: u64 = 10_200;
+    let limit = rlimit::increase_nofile_limit(u64::MAX).map_err(|e| format!("the limit of open files: {e}"))?;
+    if limit < NEEDED {
+        return Err(format!("needs {NEEDED} open files, and {limit} are allowed: see ulimit -Hn"));
+    }
+    Ok(())
 }
 
 /// What a load cost.

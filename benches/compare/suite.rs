@@ -34,6 +34,8 @@ pub(crate) struct Suite {
     pub(crate) name: &'static str,
     /// One line for `--help`.
     pub(crate) about: &'static str,
+    /// Whether it measures every server and keyspace that is asked for. The others compare redlet with redis-server.
+    pub(crate) every_server: bool,
     pub(crate) run: fn(&Bench<'_>) -> Result<Outcome, String>,
 }
 
@@ -48,25 +50,44 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite {
         name: "headline",
         about: "GET and SET, pipelined and not, against every server there is: CPU, throughput, latency, memory",
+        every_server: true,
         run: headline::run,
     },
-    Suite { name: "syscalls", about: "system calls per unpipelined request; needs strace", run: syscalls::run },
+    Suite { name: "syscalls", about: "system calls per unpipelined request; needs strace", every_server: true, run: syscalls::run },
     Suite {
         name: "workloads",
         about: "other depths, values and commands, and GET and SET with features on: CPU per request; 3 minutes",
+        every_server: false,
         run: figures::workloads::run,
     },
-    Suite { name: "large", about: "GET and SET of 1 MiB: CPU for each GB, system calls; 1 minute", run: figures::large::run },
+    Suite {
+        name: "large",
+        about: "GET and SET of 1 MiB: CPU for each GB, system calls; 1 minute",
+        every_server: false,
+        run: figures::large::run,
+    },
     Suite {
         name: "connections",
         about: "unpipelined GET over 1, 50, 500 and 5,000 connections: CPU, wakes, system calls; 3 minutes",
+        every_server: false,
         run: figures::connections::run,
     },
-    Suite { name: "threads", about: "redlet with two worker threads against one; 1 minute", run: figures::threads::run },
-    Suite { name: "latency", about: "at a fixed rate, half of the slower server's capacity; 1 minute", run: figures::latency::run },
+    Suite {
+        name: "threads",
+        about: "redlet with two worker threads against one; 1 minute",
+        every_server: false,
+        run: figures::threads::run,
+    },
+    Suite {
+        name: "latency",
+        about: "at a fixed rate, half of the slower server's capacity; 1 minute",
+        every_server: false,
+        run: figures::latency::run,
+    },
     Suite {
         name: "footprint",
         about: "memory for keys, deadlines and connections, pauses of growth and expiry, start; 6 minutes",
+        every_server: false,
         run: figures::footprint::run,
     },
 ];

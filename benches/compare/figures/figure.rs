@@ -69,8 +69,10 @@ impl Figure {
         let left = Summary::of(self.left.iter().copied())?;
         let right = Summary::of(self.right.iter().copied())?;
         let by_round = Summary::of(self.left.iter().zip(&self.right).map(|(left, right)| left / right))?;
+        // Below what is shown of it a figure is as good as nothing, and nothing is a multiple of it.
+        let least = 0.1_f64.powi(i32::try_from(self.digits).unwrap_or(0)) * 5.0;
         let ratio = Summary { median: left.median / right.median, ..by_round };
-        ratio.median.is_finite().then_some(ratio)
+        (self.right.iter().all(|right| *right >= least) && ratio.median.is_finite()).then_some(ratio)
     }
 
     /// Which of its bounds the figure keeps to.
@@ -179,6 +181,7 @@ mod tests {
         check(figure(&[1.0, 3.0, 2.0], &[4.0, 4.0, 4.0]), "thing, large|us|2.0 (1.0–3.0)|4.0 (4.0–4.0)|0.500 (0.250–0.750)|||");
         check(figure(&[2.0], &[]), "thing, large|us|2.0|||||");
         check(figure(&[2.0], &[0.0]), "thing, large|us|2.0|0.0||||");
+        check(figure(&[2.0, 2.0, 2.0], &[9.0, 9.0, 0.1]), "thing, large|us|2.0 (2.0–2.0)|9.0 (0.1–9.0)||||");
     }
 
     #[test]
