@@ -1,7 +1,8 @@
 //! One stream: await bytes, hand them to the conversation, write the replies at once. The only async on the data path.
 //!
 //! Buffers belong to the worker thread and are lent to whichever connection is being served. A connection owns bytes only while it
-//! holds part of a request, or replies that its peer has not taken. While the peer does not take them, nothing is read from it.
+//! holds part of a request, or replies that its peer has not taken. While the peer does not take them, what it sends is gathered up to a limit, and nothing of it
+//! is run.
 
 mod serving;
 

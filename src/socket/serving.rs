@@ -23,6 +23,8 @@ use crate::workers::{Lent, Seat};
 /// Input that may gather while a command waits, in bytes. Reading goes on so that the peer's going away is noticed; beyond this it is
 /// noticed by [`GONE_CHECK`].
 const WAITING_INPUT_BYTES_MAX: usize = 64 * 1024;
+/// Input that may gather while the peer does not take its replies, in bytes.
+const GATHERED_INPUT_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// How often a peer that cannot be read from, because it has sent enough, is looked at whether it is still there.
 const GONE_CHECK: Duration = Duration::from_secs(1);
 /// Bytes that a connection may bring and be sent at one go before others have their turn.
@@ -119,8 +121,9 @@ impl<S: Stream + Send + 'static> Future for Serving<S> {
 impl<S: Stream> Connection<S> {
     pub(super) fn poll_talk(&mut self, desk: &Mutex<Lent>, cx: &mut Context<'_>) -> Poll<io::Result<Parting>> {
         loop {
-            if self.rest.is_some() {
-                ready!(self.poll_flush(desk, cx))?;
+            if self.rest.is_some() && self.poll_flush(desk, cx)?.is_pending() {
+                self.gather(desk, cx)?;
+                return Poll::Pending;
             }
             if self.turn_bytes >= TURN_BYTES_MAX {
                 self.turn_bytes = 0;
@@ -145,6 +148,18 @@ impl<S: Stream> Connection<S> {
                 Then::Close => return Poll::Ready(Ok(Parting::Close)),
             }
         }
+    }
+
+    /// Reads on while the peer does not take its replies, and runs nothing: many clients send a whole pipeline before they look at the
+    /// first reply, and would wait for ever.
+    fn gather(&mut self, desk: &Mutex<Lent>, cx: &mut Context<'_>) -> io::Result<()> {
+        while self.input.len() < GATHERED_INPUT_BYTES_MAX && matches!(self.then, Then::Read | Then::Write) {
+            match self.poll_read_own(desk, cx)? {
+                Poll::Ready(read) if read > 0 => self.then = Then::Write,
+                _ => break,
+            }
+        }
+        Ok(())
     }
 
     /// Waits until a command may answer: its time comes, another client ends the wait, or the peer goes away.

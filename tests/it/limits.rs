@@ -323,3 +323,17 @@ fn memory_goes_back_to_the_system_when_nothing_is_asked_for_any_more() {
         std::thread::sleep(Duration::from_millis(50));
     }
 }
+
+// Many client libraries send a whole pipeline before they look at the first reply.
+#[test]
+fn a_pipeline_that_is_larger_than_all_buffers_is_answered_to_a_peer_that_reads_last() {
+    const VALUES: usize = 90;
+    let server = Server::redlet();
+    let mut stream = connect(server.address());
+    let value = "v".repeat(256 * 1024);
+    let len = value.len();
+    let request =
+        |number| format!("*3\r\n$3\r\nSET\r\n$2\r\n{number:02}\r\n${len}\r\n{value}\r\n*2\r\n$3\r\nGET\r\n$2\r\n{number:02}\r\n");
+    let requests: String = (0..VALUES).map(request).collect();
+    check(&mut stream, &requests, &format!("+OK\r\n${len}\r\n{value}\r\n").repeat(VALUES));
+}
