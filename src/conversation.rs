@@ -3,9 +3,10 @@
 //! Holds no socket and reads no clock. Up to 32 requests are parsed before the first of them runs, and the memory that they will look
 //! at is fetched meanwhile.
 
+mod batch;
+mod watch;
+
 use std::mem;
-use std::ptr;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -13,64 +14,19 @@ use bytes::Bytes;
 
 use crate::clients::{Address, Client};
 use crate::clock::UnixMillis;
-use crate::command::{self, Command, Context, Flags, Input, Keyspace, Request, Wait};
+use crate::command::{self, Context, Input, Keyspace, Wait};
 use crate::config::{BATCH_REQUESTS_MAX, OUTPUT_BYTES_SOFT_MAX};
 use crate::monitor;
-use crate::resp::{Arg, Argv, Limits, Output, Parsed, Parser, ProtocolError, Reply};
+use crate::resp::{Arg, Limits, Output, Parsed, Parser, ProtocolError, Reply};
 use crate::session::{ReplyMode, Session};
 use crate::shared::Shared;
-use crate::slowlog::{self, SlowEntry};
-use crate::stats::WorkerStats;
 use crate::store::{Db, Gate, LEN_MAX, Moment, SHARED_BYTES_MIN};
 
-/// What a worker thread lends to the conversation that it serves.
-#[derive(Debug)]
-pub struct Worker {
-    /// The thread's counters.
-    pub stats: Arc<WorkerStats>,
-    requests: Vec<Parsing>,
-    args: Vec<Arg>,
-    scratch: Vec<u8>,
-    /// Under which the requests were parsed.
-    limits: Limits,
-    /// What the requests lie in, where large parts of it may be kept.
-    owned: Option<Bytes>,
-}
+pub use batch::Worker;
+use watch::{Watch, time};
 
 /// Input of fewer bytes holds nothing that would be kept as it came.
 pub const OWNED_BYTES_MIN: usize = SHARED_BYTES_MIN;
-
-/// A request of the batch, in terms of the batch's buffers.
-#[derive(Clone, Copy, Debug)]
-struct Parsing {
-    /// Its first byte in the input, and the byte behind its last.
-    start: usize,
-    end: usize,
-    /// Its arguments in the batch's list.
-    args: (usize, usize),
-    /// Its words lie in the scratch buffer.
-    inline: bool,
-    command: Option<&'static Command>,
-    hash: Option<u64>,
-}
-
-impl Worker {
-    /// Buffers and counters for one worker thread.
-    pub fn new(shared: &Shared) -> Self {
-        let stats = shared.stats.worker(command::table().len());
-        let limits = Limits { bulk_bytes_max: 0, args_max: 0, unauthenticated: true };
-        Self { stats, requests: Vec::new(), args: Vec::new(), scratch: Vec::new(), limits, owned: None }
-    }
-
-    fn clear(&mut self) {
-        /// Arguments kept room for between batches; a rare larger batch gives its memory back.
-        const ARGS_KEPT: usize = 4096;
-        self.requests.clear();
-        self.args.clear();
-        self.args.shrink_to(ARGS_KEPT);
-        self.scratch.clear();
-    }
-}
 
 /// What is to happen next on the connection, after the output has been written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -317,62 +273,6 @@ impl Conversation {
     }
 }
 
-impl Worker {
-    /// Takes a request into the batch that begins at `start` and has the arguments from the `first` one on: finds its command, hashes
-    /// its first key, and has the table around that fetched. Returns where it ends.
-    #[inline]
-    fn accept(&mut self, parsed: Parsed, input: &[u8], start: usize, first: usize, shared: &Shared, db: &Db) -> usize {
-        let (len, inline) = match parsed {
-            Parsed::Multibulk(len) => (len, false),
-            Parsed::Inline(len) => (len, true),
-            Parsed::Nothing(len) => return start + len,
-            Parsed::Incomplete => return start,
-        };
-        let end = start + len;
-        let argv = Argv::new(if inline { &self.scratch } else { &input[start..end] }, &self.args[first..]);
-        let command = argv.get(0).and_then(|name| command::table().lookup(name));
-        let hash = match command {
-            Some(command) if command.first_key > 0 => argv.get(command.first_key).map(|key| shared.store.hasher().hash(key)),
-            _ => None,
-        };
-        if let Some(hash) = hash {
-            db.prefetch_home(hash);
-        }
-        self.requests.push(Parsing { start, end, args: (first, self.args.len()), inline, command, hash });
-        end
-    }
-
-    #[inline]
-    fn request<'a>(&'a self, parsing: &Parsing, input: &'a [u8]) -> Request<'a> {
-        let bytes = if parsing.inline { &self.scratch } else { &input[parsing.start..parsing.end] };
-        let argv = Argv::new(bytes, &self.args[parsing.args.0..parsing.args.1]);
-        Request { argv, command: parsing.command, hash: parsing.hash }
-    }
-
-    /// Fetches the entries of the batch's keys, so that no request waits for one alone. The tables were asked for before.
-    #[inline]
-    fn prefetch(&self, db: &Db) {
-        if self.requests.len() < 2 {
-            // The entry is wanted at once: it would not come sooner for being asked for.
-            return;
-        }
-        for hash in self.requests.iter().filter_map(|parsing| parsing.hash) {
-            db.prefetch_entry(hash);
-        }
-    }
-
-    /// Adds `share` nanoseconds for each of `requests` whose command was not timed on its own.
-    fn share_time(&self, requests: &[Parsing], share: u64) {
-        // Most batches ask for one thing many times.
-        let is_same = |one: &Parsing, next: &Parsing| one.command.map(ptr::from_ref) == next.command.map(ptr::from_ref);
-        for alike in requests.chunk_by(is_same) {
-            if let Some(command) = alike[0].command.filter(|command| !command.timed) {
-                self.stats.commands[command.id].nanos.add(share * alike.len() as u64);
-            }
-        }
-    }
-}
-
 /// Why a batch ends before its last request.
 #[derive(Clone, Copy)]
 enum Stop {
@@ -404,34 +304,6 @@ fn limits(session: &Session, shared: &Shared) -> Limits {
     Limits { bulk_bytes_max, args_max: i32::MAX as u64, unauthenticated: !session.authenticated && settings.password_required() }
 }
 
-/// What has been asked for that makes every request cost more. Looked at once a batch, and again behind a request that may have changed
-/// it: what another connection asks for takes effect with the next batch.
-#[derive(Clone, Copy)]
-struct Watch {
-    /// `CLIENT PAUSE` holds some requests back.
-    paused: bool,
-    /// The slow log asks about commands that are otherwise not worth two looks at the clock: its threshold is below a millisecond.
-    time_all: bool,
-    /// Somebody sees every request.
-    monitors: bool,
-}
-
-impl Watch {
-    fn look(shared: &Shared, now: UnixMillis) -> Self {
-        Self {
-            paused: shared.clients.paused(true, now).is_some(),
-            time_all: (0..1000).contains(&shared.settings.slowlog_micros.load(Ordering::Relaxed)),
-            monitors: shared.clients.has_monitors(),
-        }
-    }
-
-    /// Once all requests are timed, all that follow in the batch are.
-    fn again(self, shared: &Shared, now: UnixMillis) -> Self {
-        let new = Self::look(shared, now);
-        Self { time_all: self.time_all || new.time_all, ..new }
-    }
-}
-
 #[inline]
 fn context<'a>(
     gate: Gate<'a>,
@@ -452,36 +324,4 @@ fn context<'a>(
         command: &command::table().commands()[0],
         wait: None,
     }
-}
-
-/// Notes how long a request took that has just been answered. Returns the nanoseconds since it `begun`.
-#[cold]
-fn time<'r>(cx: &mut Context<'_>, request: impl FnOnce() -> Request<'r>, ran: bool, begun: Instant) -> u64 {
-    let taken = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    if !ran {
-        return taken;
-    }
-    let nanos = taken.saturating_add(cx.busy_nanos());
-    cx.stats.commands[cx.command.id].nanos.add(nanos);
-    let millis = nanos / 1_000_000;
-    let threshold = cx.shared.settings.latency_millis.load(Ordering::Relaxed);
-    if threshold > 0 && millis >= threshold {
-        let event = if cx.command.spec.has(Flags::FAST) { "fast-command" } else { "command" };
-        cx.shared.latency.add(event, cx.now().seconds(), millis);
-    }
-    // The threshold as it is now: the command may have been the one that set it.
-    let slow_micros = cx.shared.settings.slowlog_micros.load(Ordering::Relaxed);
-    let is_slow = u64::try_from(slow_micros).is_ok_and(|threshold| nanos / 1000 >= threshold);
-    if is_slow && !cx.command.spec.has(Flags::SKIP_SLOWLOG) {
-        let entry = SlowEntry {
-            id: 0,
-            at_seconds: cx.now().seconds(),
-            micros: nanos / 1000,
-            argv: slowlog::trimmed(request().public_argv(cx.command)),
-            addr: cx.session.client.addr.to_string(),
-            name: cx.session.client.names().name,
-        };
-        cx.shared.slowlog.add(entry, cx.shared.settings.slowlog_len_max.load(Ordering::Relaxed));
-    }
-    taken
 }

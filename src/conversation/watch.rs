@@ -1,0 +1,69 @@
+//! What is noted of requests beyond their answers, if somebody asks for it: how long they took, and what monitors see.
+
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use crate::clock::UnixMillis;
+use crate::command::{Context, Flags, Request};
+use crate::shared::Shared;
+use crate::slowlog::{self, SlowEntry};
+
+/// What has been asked for that makes every request cost more. Looked at once a batch, and again behind a request that may have changed
+/// it: what another connection asks for takes effect with the next batch.
+#[derive(Clone, Copy)]
+pub(super) struct Watch {
+    /// `CLIENT PAUSE` holds some requests back.
+    pub(super) paused: bool,
+    /// The slow log asks about commands that are otherwise not worth two looks at the clock: its threshold is below a millisecond.
+    pub(super) time_all: bool,
+    /// Somebody sees every request.
+    pub(super) monitors: bool,
+}
+
+impl Watch {
+    pub(super) fn look(shared: &Shared, now: UnixMillis) -> Self {
+        Self {
+            paused: shared.clients.paused(true, now).is_some(),
+            time_all: (0..1000).contains(&shared.settings.slowlog_micros.load(Ordering::Relaxed)),
+            monitors: shared.clients.has_monitors(),
+        }
+    }
+
+    /// Once all requests are timed, all that follow in the batch are.
+    pub(super) fn again(self, shared: &Shared, now: UnixMillis) -> Self {
+        let new = Self::look(shared, now);
+        Self { time_all: self.time_all || new.time_all, ..new }
+    }
+}
+
+/// Notes how long a request took that has just been answered. Returns the nanoseconds since it `begun`.
+#[cold]
+pub(super) fn time<'r>(cx: &mut Context<'_>, request: impl FnOnce() -> Request<'r>, ran: bool, begun: Instant) -> u64 {
+    let taken = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    if !ran {
+        return taken;
+    }
+    let nanos = taken.saturating_add(cx.busy_nanos());
+    cx.stats.commands[cx.command.id].nanos.add(nanos);
+    let millis = nanos / 1_000_000;
+    let threshold = cx.shared.settings.latency_millis.load(Ordering::Relaxed);
+    if threshold > 0 && millis >= threshold {
+        let event = if cx.command.spec.has(Flags::FAST) { "fast-command" } else { "command" };
+        cx.shared.latency.add(event, cx.now().seconds(), millis);
+    }
+    // The threshold as it is now: the command may have been the one that set it.
+    let slow_micros = cx.shared.settings.slowlog_micros.load(Ordering::Relaxed);
+    let is_slow = u64::try_from(slow_micros).is_ok_and(|threshold| nanos / 1000 >= threshold);
+    if is_slow && !cx.command.spec.has(Flags::SKIP_SLOWLOG) {
+        let entry = SlowEntry {
+            id: 0,
+            at_seconds: cx.now().seconds(),
+            micros: nanos / 1000,
+            argv: slowlog::trimmed(request().public_argv(cx.command)),
+            addr: cx.session.client.addr.to_string(),
+            name: cx.session.client.names().name,
+        };
+        cx.shared.slowlog.add(entry, cx.shared.settings.slowlog_len_max.load(Ordering::Relaxed));
+    }
+    taken
+}
