@@ -1,6 +1,5 @@
 //! A batch: the requests that have been parsed and not yet run, in buffers that the worker thread lends. Must not run them.
 
-use std::ptr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -101,14 +100,18 @@ impl Worker {
         }
     }
 
-    /// Adds `share` nanoseconds for each of `requests` whose command was not timed on its own.
-    pub(super) fn share_time(&self, requests: &[Parsing], share: u64) {
-        // Most batches ask for one thing many times.
-        let is_same = |one: &Parsing, next: &Parsing| one.command.map(ptr::from_ref) == next.command.map(ptr::from_ref);
-        for alike in requests.chunk_by(is_same) {
-            if let Some(command) = alike[0].command.filter(|command| !command.timed) {
-                self.stats.commands[command.id].nanos.add(share * alike.len() as u64);
-            }
+    /// Shares `nanos` out among the requests whose bits are set in `untimed`: those that ran and were not timed on their own.
+    pub(super) fn share_time(&self, mut untimed: u64, nanos: u64) {
+        let share = nanos / u64::from(untimed.count_ones().max(1));
+        while untimed != 0 {
+            let first = untimed.trailing_zeros() as usize;
+            let id = |parsing: &Parsing| parsing.command.map_or(0, |command| command.id);
+            let first_id = id(&self.requests[first]);
+            // Most batches ask for one thing many times.
+            let is_alike = |at: &usize| untimed >> at & 1 == 1 && id(&self.requests[*at]) == first_id;
+            let end = first + (first..self.requests.len()).take_while(is_alike).count();
+            self.stats.commands[first_id].nanos.add(share * (end - first) as u64);
+            untimed &= u64::MAX.checked_shl(u32::try_from(end).unwrap_or(u32::MAX)).unwrap_or(0);
         }
     }
 }
