@@ -98,8 +98,8 @@ pub struct Context<'a> {
     pub wait: Option<Wait>,
     /// What is noted of every request.
     pub notes: Notes,
-    /// The place in the reply up to which CLIENT REPLY has been heeded.
-    pub settled: usize,
+    /// EXEC has heeded CLIENT REPLY for itself and for each request that it has run.
+    pub has_settled: bool,
     /// Within EXEC, where nothing may wait.
     pub in_exec: bool,
 }
