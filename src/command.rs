@@ -22,6 +22,7 @@ mod scripting;
 mod server;
 mod spec;
 mod string;
+mod syntax;
 mod table;
 mod transactions;
 
@@ -31,7 +32,8 @@ pub use error::CommandError;
 pub use input::Input;
 pub use keyspace::Keyspace;
 pub use keyword::Choice;
-pub use spec::{Arg, ArgKind, Deprecated, Flags, Group, KeyFlags, Spec};
+pub use spec::{Deprecated, Flags, Group, Origin, Spec};
+pub use syntax::{Arg, ArgKind, KeyFlags};
 pub use table::{Command, table};
 
 use std::sync::atomic::Ordering;
