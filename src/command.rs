@@ -31,7 +31,7 @@ pub use dispatch::{Request, dispatch, held_back, named, resume};
 pub use error::CommandError;
 pub use input::Input;
 pub use keyspace::Keyspace;
-pub use keyword::Choice;
+pub use keyword::{Choice, Keyword};
 pub use spec::{Deprecated, Flags, Group, Origin, Spec};
 pub use syntax::{Arg, ArgKind, KeyFlags};
 pub use table::{Command, table};
@@ -50,7 +50,9 @@ use crate::store::{LEN_MAX, Touch};
 /// The commands of every group.
 const GROUPS: &[&[&Spec]] = &[
     string::SPECS,
+    string::compare::SPECS,
     string::counter::SPECS,
+    string::increx::SPECS,
     string::lcs::SPECS,
     string::many::SPECS,
     string::part::SPECS,
