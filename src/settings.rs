@@ -5,7 +5,9 @@
 
 #[cfg(test)]
 mod document;
+pub mod events;
 mod kind;
+mod output;
 mod parameters;
 mod special;
 
@@ -15,11 +17,13 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering}
 use parking_lot::RwLock;
 
 pub use kind::Kind;
+pub use output::OutputLimit;
 pub use parameters::{Effect, PARAMETERS, Parameter, find};
 
 use crate::config::{Config, LogLevel};
 use crate::number::parse_i64;
 use crate::secret;
+use output::OutputLimits;
 
 /// The values of all parameters.
 #[derive(Debug)]
@@ -45,6 +49,9 @@ pub struct Settings {
     pub latency_millis: AtomicU64,
     /// Whether `maxmemory-policy` is one of the LFU policies.
     pub lfu: AtomicBool,
+    /// Which events of keys are told: letters of `notify-keyspace-events`, see [`events::bit`].
+    pub events: AtomicU64,
+    output_limits: OutputLimits,
     /// Whether the sweeper runs: `DEBUG SET-ACTIVE-EXPIRE`.
     pub active_expire: AtomicBool,
 }
@@ -92,6 +99,8 @@ impl Default for Settings {
             slowlog_len_max: AtomicUsize::default(),
             latency_millis: AtomicU64::default(),
             lfu: AtomicBool::default(),
+            events: AtomicU64::default(),
+            output_limits: OutputLimits::default(),
             active_expire: AtomicBool::new(true),
         };
         for parameter in PARAMETERS {
@@ -183,6 +192,8 @@ impl Settings {
             Effect::Number(field) => field(self).store(number(), Ordering::Relaxed),
             Effect::Length(field) => field(self).store(usize::try_from(count()).unwrap_or(usize::MAX), Ordering::Relaxed),
             Effect::Password => self.password_required.store(!value.is_empty(), Ordering::Release),
+            Effect::OutputLimits => self.output_limits.set(value),
+            Effect::Events => self.events.store(events::mask(value), Ordering::Relaxed),
             Effect::Policy => self.lfu.store(value.ends_with(b"-lfu"), Ordering::Relaxed),
         }
     }
@@ -191,6 +202,11 @@ impl Settings {
     pub fn loglevel(&self) -> LogLevel {
         let name = self.text("loglevel");
         LogLevel::ALL.into_iter().find(|level| level.name() == name).unwrap_or(LogLevel::Notice)
+    }
+
+    /// How much may wait for a client that has subscribed to something, or for any other.
+    pub fn output_limit(&self, is_subscriber: bool) -> OutputLimit {
+        self.output_limits.of(is_subscriber)
     }
 
     /// Whether a new connection must authenticate.

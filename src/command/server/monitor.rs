@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use crate::command::{Args, CommandError, Context, Flags, Group, Outcome, Request, Spec};
-use crate::session::ReplyMode;
+use crate::resp::Output;
 
 pub(in crate::command) const SPECS: &[&Spec] = &[&MONITOR];
 
@@ -25,6 +25,7 @@ fn monitor(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
     // Who watches already is not answered, as Redis has it.
     if !cx.session.monitor {
         cx.session.monitor = true;
+        cx.session.restrict();
         cx.shared.clients.begin_monitor(&cx.session.client);
         cx.reply.ok();
     }
@@ -46,11 +47,7 @@ pub fn show(cx: &mut Context<'_>, request: &Request<'_>) {
         push_quoted(&mut line, arg);
     }
     line.extend_from_slice(b"\r\n");
-    cx.shared.clients.show_monitors(&line, client.id);
-    // Its own line comes right behind its reply, and not behind those of the whole batch.
-    if cx.session.monitor && !cx.session.closing && cx.session.reply_mode != ReplyMode::Off {
-        cx.reply.encoded(&line);
-    }
+    cx.shared.clients.show_monitors(&Output::from(line), cx.sender());
 }
 
 /// Appends `bytes` between double quotes with Redis's escapes.
