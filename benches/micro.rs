@@ -113,7 +113,7 @@ fn store(criterion: &mut Criterion) {
     let store = Store::new(1, 256);
     let gate = store.enter();
     let db = gate.db(0);
-    let at = Moment { now: UnixMillis(1_700_000_000_000), touch: Touch::Lru };
+    let at = Moment { now: UnixMillis(1_700_000_000_000), touch: Touch::Lru, observer: None };
     let names = |numbers: std::ops::Range<usize>| numbers.map(|number| key(scattered(number))).collect::<Vec<_>>();
     for name in (0..KEYS).map(key) {
         db.write(store.hasher().key(name.as_bytes()), at, |slot| slot.set(b"100", Deadline::None));

@@ -81,6 +81,10 @@ impl Client {
     pub const CLOSING: u32 = 1 << 5;
     /// `CLIENT REPLY OFF`: it is sent nothing, not even what it did not ask for.
     pub const SILENT: u32 = 1 << 6;
+    /// Between MULTI and EXEC.
+    pub const MULTI: u32 = 1 << 7;
+    /// Something happened to a key that it watches.
+    pub const STALE: u32 = 1 << 8;
 
     /// Whether a flag is set.
     pub fn has(&self, flag: u32) -> bool {

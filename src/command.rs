@@ -17,6 +17,7 @@ mod input;
 mod keys;
 mod keyspace;
 mod keyword;
+mod notes;
 mod positions;
 mod scripting;
 mod server;
@@ -32,16 +33,19 @@ pub use error::CommandError;
 pub use input::Input;
 pub use keyspace::Keyspace;
 pub use keyword::{Choice, Keyword};
+pub use notes::{Notes, time};
+pub use server::monitor::show as show_monitors;
 pub use spec::{Deprecated, Flags, Group, Origin, Spec};
 pub use syntax::{Arg, ArgKind, KeyFlags};
 pub use table::{Command, table};
+pub use transactions::unwatch;
 
 use std::sync::atomic::Ordering;
 
 use crate::clients::Client;
 use crate::clock::UnixMillis;
 use crate::resp::{Argv, Protocol, Reply};
-use crate::session::Session;
+use crate::session::{ReplyMode, Session};
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::stats::WorkerStats;
@@ -96,12 +100,29 @@ pub struct Context<'a> {
     pub command: &'static Command,
     /// What the command waits for, when it has not answered yet.
     pub wait: Option<Wait>,
+    /// What is noted of every request.
+    pub notes: Notes,
+    /// EXEC has heeded CLIENT REPLY for itself and for each request that it has run.
+    pub has_settled: bool,
+    /// Within EXEC, where nothing may wait.
+    pub in_exec: bool,
 }
 
 impl Context<'_> {
     /// The time of the batch.
     pub fn now(&self) -> UnixMillis {
         self.keys.now()
+    }
+
+    /// Looks again at what is noted of every request, behind one that may have changed it.
+    pub fn look_again(&mut self) {
+        self.notes = self.notes.again(self.shared, self.now());
+        self.keys.look_for_observer();
+    }
+
+    /// Whether the request being run is not answered.
+    pub fn is_silent(&self) -> bool {
+        matches!(self.session.reply_mode, ReplyMode::Off | ReplyMode::Skip)
     }
 
     /// Longest string that a command may make, in bytes: `proto-max-bulk-len`, as far as an entry can hold it.

@@ -4,26 +4,24 @@
 //! at is fetched meanwhile.
 
 mod batch;
-mod watch;
 
 use std::mem;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
 use crate::clients::{Address, Client};
 use crate::clock::UnixMillis;
-use crate::command::{self, Context, Input, Keyspace, Wait};
+use crate::command::{self, Context, Input, Keyspace, Notes, Request, Wait};
 use crate::config::{BATCH_REQUESTS_MAX, OUTPUT_BYTES_SOFT_MAX};
-use crate::monitor;
+use crate::events::Events;
 use crate::resp::{Arg, Limits, Output, Parsed, Parser, ProtocolError, Reply};
 use crate::session::{ReplyMode, Session};
 use crate::shared::Shared;
 use crate::store::{Db, Gate, LEN_MAX, Moment, SHARED_BYTES_MIN};
 
 pub use batch::Worker;
-use watch::{Watch, time};
 
 /// Input of fewer bytes holds nothing that would be kept as it came.
 pub const OWNED_BYTES_MIN: usize = SHARED_BYTES_MIN;
@@ -77,6 +75,12 @@ impl Conversation {
         let client = shared.clients.add(addr, laddr, flags, shared.clock.now());
         let session = Session::new(client, !shared.settings.password_required());
         Some(Self { session, parser: Parser::default(), unfinished: Vec::new(), waiting: None, held_back: false })
+    }
+
+    /// Ends it: nobody tells this client anything any more.
+    pub fn end(&mut self, shared: &Shared) {
+        command::unwatch(&mut self.session, shared);
+        shared.clients.remove(&self.session.client);
     }
 
     /// The client's own state.
@@ -156,7 +160,8 @@ impl Conversation {
         };
         self.waiting = None;
         self.session.client.active.store(now.0, Ordering::Relaxed);
-        let mut cx = context(shared.store.enter(), &mut self.session, worker, shared, now, out);
+        let events = Events::new(shared);
+        let mut cx = context(shared.store.enter(), &events, &mut self.session, worker, shared, now, out);
         command::resume(&mut cx, wait, unblock);
         true
     }
@@ -205,18 +210,15 @@ impl Conversation {
         if worker.requests.is_empty() {
             return (0, None);
         }
-        if mem::take(&mut self.held_back) {
-            self.session.client.set_flag(Client::BLOCKED, false);
-        }
-        let mut cx = context(gate, &mut self.session, worker, shared, now, out);
+        self.go_on();
+        let events = Events::new(shared);
+        let mut cx = context(gate, &events, &mut self.session, worker, shared, now, out);
         worker.prefetch(cx.keys.db());
         let begun = Instant::now();
-        let (mut timed, mut untimed, mut processed, mut answered, mut end, mut last, mut stop) = (0, 0, 0, 0, 0, None, None);
-        let mut watch = Watch::look(shared, now);
+        let (mut timed, mut untimed, mut processed, mut answered, mut end, mut stop) = (Duration::ZERO, 0_u64, 0, 0, 0, None);
         for parsing in &worker.requests {
             let request = || worker.request(parsing, input);
-            last = Some(parsing);
-            if watch.paused
+            if cx.notes.paused
                 && let Some(until) = command::held_back(&cx, &request())
             {
                 self.held_back = true;
@@ -224,20 +226,20 @@ impl Conversation {
                 stop = Some(Stop::Then(Then::Wait(Some(until))));
                 break;
             }
-            let timing = (watch.time_all || parsing.command.is_some_and(|command| command.timed)).then(Instant::now);
+            let timing = (cx.notes.time_all || parsing.command.is_some_and(|command| command.timed)).then(Instant::now);
             let ran = command::dispatch(&mut cx, request());
             end = parsing.end;
-            answered += 1;
             processed += u64::from(ran);
             match timing {
-                Some(begun) => timed += time(&mut cx, request, ran, begun),
-                None => untimed += u64::from(parsing.command.is_some()),
+                Some(begun) => timed += command::time(&mut cx, request, ran, begun),
+                None => untimed |= u64::from(ran) << answered,
             }
+            answered += 1;
             if cx.command.steers {
-                watch = watch.again(shared, now);
+                cx.look_again();
             }
-            if watch.monitors && ran {
-                monitor::show(&mut cx, &request());
+            if cx.notes.monitors && ran {
+                command::show_monitors(&mut cx, &request());
             }
             if cx.command.steers
                 && let Some(steered) = steered(&mut cx, &mut self.waiting, &worker.limits)
@@ -252,16 +254,24 @@ impl Conversation {
                 break;
             }
         }
-        let last = last.and_then(|parsing| command::named(&worker.request(parsing, input)));
-        cx.session.client.set_last_command(last.map_or(usize::MAX, |command| command.id));
+        // One that is held back counts, too.
+        let last = &worker.requests[if self.held_back { answered } else { answered - 1 }];
+        note_last(cx.session, &worker.request(last, input));
+        let time_all = cx.notes.time_all;
         drop(cx);
         worker.stats.processed.add(processed);
-        if !watch.time_all {
-            let nanos = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            // What is parsed behind a stop is run later.
-            worker.share_time(&worker.requests[..answered], nanos.saturating_sub(timed) / untimed.max(1));
+        if !time_all {
+            let nanos = u64::try_from(begun.elapsed().saturating_sub(timed).as_nanos()).unwrap_or(u64::MAX);
+            worker.share_time(untimed, nanos);
         }
         (end, stop)
+    }
+
+    /// What a pause has held back may go on, until it is looked at again.
+    fn go_on(&mut self) {
+        if mem::take(&mut self.held_back) {
+            self.session.client.set_flag(Client::BLOCKED, false);
+        }
     }
 
     /// Lets others see what this connection does: once for all that one read brought.
@@ -271,6 +281,12 @@ impl Conversation {
         client.query_bytes.store(query_bytes, Ordering::Relaxed);
         self.session.publish();
     }
+}
+
+/// Lets others see what a client has last asked for.
+#[inline]
+fn note_last(session: &Session, request: &Request<'_>) {
+    session.client.set_last_command(command::named(request).map_or(usize::MAX, |command| command.id));
 }
 
 /// Why a batch ends before its last request.
@@ -307,6 +323,7 @@ fn limits(session: &Session, shared: &Shared) -> Limits {
 #[inline]
 fn context<'a>(
     gate: Gate<'a>,
+    events: &'a Events<'a>,
     session: &'a mut Session,
     worker: &'a Worker,
     shared: &'a Shared,
@@ -315,7 +332,7 @@ fn context<'a>(
 ) -> Context<'a> {
     let touch = command::touch(session.no_touch, &shared.settings);
     Context {
-        keys: Keyspace::new(&shared.store, gate, session.db, Moment { now, touch }, &worker.stats),
+        keys: Keyspace::new(&shared.store, gate, session.db, Moment { now, touch, observer: None }, events, &worker.stats),
         reply: Reply::new(out, session.protocol),
         input: Input::new(worker.owned.as_ref()),
         session,
@@ -323,5 +340,8 @@ fn context<'a>(
         stats: &worker.stats,
         command: &command::table().commands()[0],
         wait: None,
+        notes: Notes::look(shared, now),
+        has_settled: false,
+        in_exec: false,
     }
 }

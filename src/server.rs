@@ -23,9 +23,10 @@ use crate::clock::UnixMillis;
 use crate::config::Config;
 use crate::conversation::{Conversation, TOO_MANY_CLIENTS};
 use crate::error::Error;
+use crate::events::Events;
 use crate::shared::Shared;
 use crate::socket::{Connection, Listed, Serving, Stream};
-use crate::store::Sweep;
+use crate::store::{Moment, Observer, Sweep, Touch};
 use crate::workers::Workers;
 
 /// Connections that may wait to be accepted: Redis's `tcp-backlog`.
@@ -318,8 +319,11 @@ struct Place {
 /// Sweeps for one slice of time. Whether the last database is done.
 fn sweep_slice(shared: &Shared, at: &mut Place) -> bool {
     let begun = Instant::now();
+    let events = Events::new(shared);
+    let observer: &dyn Observer = &events;
     let now = shared.clock.now();
     let databases = shared.store.enter();
+    let moment = Moment { now, touch: Touch::No, observer: observer.is_curious().then_some(observer) };
     // A database that is done waits for the next round, or one in which much expires would keep the sweep from the others.
     for (index, db) in databases.used() {
         if index < at.database {
@@ -328,7 +332,7 @@ fn sweep_slice(shared: &Shared, at: &mut Place) -> bool {
         if index > at.database {
             *at = Place { database: index, sweep: Sweep::default() };
         }
-        if !db.sweep(&mut at.sweep, now, || begun.elapsed() < SWEEP_SLICE) {
+        if !db.sweep(&mut at.sweep, moment, || begun.elapsed() < SWEEP_SLICE) {
             return false;
         }
         at.database = index + 1;

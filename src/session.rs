@@ -1,10 +1,13 @@
 //! What a client may change about itself: protocol, database, name, authentication, how it is answered.
 
+mod transaction;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::clients::Client;
 use crate::resp::Protocol;
+pub use transaction::{Queue, Transaction};
 
 /// Whether a client is answered: `CLIENT REPLY`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,6 +40,8 @@ pub struct Session {
     pub reply_mode: ReplyMode,
     /// `CLIENT NO-TOUCH ON`: its reads leave the time of last use alone.
     pub no_touch: bool,
+    /// MULTI and WATCH. Boxed because most connections have none: an idle connection is to cost little.
+    pub transaction: Option<Box<Transaction>>,
     /// The connection is to be closed once what was answered has been written: `QUIT`, `CLIENT KILL` of itself.
     pub closing: bool,
 }
@@ -52,8 +57,21 @@ impl Session {
             monitor: false,
             reply_mode: ReplyMode::On,
             no_touch: false,
+            transaction: None,
             closing: false,
         }
+    }
+
+    /// What is queued since MULTI, if anything may be.
+    #[inline]
+    pub fn queue(&mut self) -> Option<&mut Queue> {
+        self.transaction.as_deref_mut().and_then(|transaction| transaction.queue.as_mut())
+    }
+
+    /// Whether requests are queued rather than run.
+    #[inline]
+    pub fn is_queueing(&self) -> bool {
+        self.transaction.as_deref().is_some_and(|transaction| transaction.queue.is_some())
     }
 
     /// Lets others see what it has changed about itself.
@@ -65,5 +83,8 @@ impl Session {
             Protocol::Resp3 => 3,
         };
         self.client.protocol.store(version, Ordering::Relaxed);
+        if let Some(transaction) = &self.transaction {
+            transaction.publish(&self.client);
+        }
     }
 }

@@ -17,6 +17,7 @@ use crate::settings::Settings;
 use crate::slowlog::SlowLog;
 use crate::stats::Stats;
 use crate::store::Store;
+use crate::watched::Watched;
 
 /// One server's keyspace, clock, clients, parameters and counters.
 #[derive(Debug)]
@@ -33,6 +34,8 @@ pub struct Shared {
     pub stats: Stats,
     /// The slow log.
     pub slowlog: SlowLog,
+    /// The keys that clients watch.
+    pub watched: Watched,
     /// The slow moments.
     pub latency: Latency,
     /// Where the server says what happens to it.
@@ -69,6 +72,7 @@ impl Shared {
             settings,
             stats: Stats::default(),
             slowlog: SlowLog::default(),
+            watched: Watched::default(),
             latency: Latency::default(),
             config,
             started,

@@ -49,7 +49,7 @@ pub(crate) struct Listed {
 
 impl Drop for Listed {
     fn drop(&mut self) {
-        self.shared.clients.remove(&self.conversation.session().client);
+        self.conversation.end(&self.shared);
     }
 }
 

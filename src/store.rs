@@ -11,6 +11,7 @@ mod entry;
 mod expiry;
 mod hasher;
 mod locks;
+mod observer;
 mod random;
 mod scan;
 mod shape;
@@ -28,6 +29,7 @@ pub use entry::{Content, Encoding};
 pub use expiry::Sweep;
 pub use hasher::{Hasher, Key};
 pub use locks::{Locks, ReadLocks, Target, WriteLocks};
+pub use observer::{Event, Observer};
 pub use scan::Cursor;
 pub use shape::Form;
 pub(crate) use shape::{LEN_MAX, SHARED_BYTES_MIN};
@@ -41,13 +43,15 @@ use table::{Table, Whereabouts};
 type ReadGuard<'a> = RwLockReadGuard<'a, Table>;
 type WriteGuard<'a> = RwLockWriteGuard<'a, Table>;
 
-/// The time at which an access happens, and what it leaves behind in the entry.
+/// The time at which an access happens, what it leaves behind in the entry, and who is told of it.
 #[derive(Clone, Copy, Debug)]
-pub struct Moment {
+pub struct Moment<'a> {
     /// Keys whose deadline is not later than this are absent.
     pub now: UnixMillis,
     /// What an access notes in the entry.
     pub touch: Touch,
+    /// Who is told what happens to the key.
+    pub observer: Option<&'a dyn Observer>,
 }
 
 /// What an access notes in the entry that it found.
@@ -89,6 +93,8 @@ impl Side {
 
 /// One database.
 pub struct Db {
+    /// Its number.
+    index: usize,
     map: DashMap<Entry, (), Hasher>,
     sides: Box<[Side]>,
     /// Where the shards' tables lie. Apart from the sides: every batch reads it, and it hardly ever changes.
@@ -98,11 +104,16 @@ pub struct Db {
 }
 
 impl Db {
-    fn new(shards: usize, hasher: Hasher) -> Self {
+    fn new(index: usize, shards: usize, hasher: Hasher) -> Self {
         let map = DashMap::with_capacity_and_hasher_and_shard_amount(0, hasher, shards);
         let sides = map.shards().iter().map(|_| Side::new()).collect();
         let whereabouts = map.shards().iter().map(|_| Whereabouts::default()).collect();
-        Self { map, sides, whereabouts, expired: AtomicU64::new(0) }
+        Self { index, map, sides, whereabouts, expired: AtomicU64::new(0) }
+    }
+
+    /// Its number among the databases.
+    pub fn index(&self) -> usize {
+        self.index
     }
 
     #[inline]
@@ -122,14 +133,25 @@ impl Db {
 
     /// Looks at a key. `f` runs under the shard's shared lock.
     #[inline]
-    pub fn read<R>(&self, key: Key<'_>, at: Moment, f: impl FnOnce(Option<Found<'_>>) -> R) -> R {
+    pub fn read<R>(&self, key: Key<'_>, at: Moment<'_>, f: impl FnOnce(Option<Found<'_>>) -> R) -> R {
         let table = self.read_shard(self.shard_of(key.hash()));
         f(Found::find(&table, key, at))
     }
 
+    /// Whether an entry is there, past its deadline or not.
+    pub fn holds(&self, key: Key<'_>) -> bool {
+        table::find(&self.read_shard(self.shard_of(key.hash())), key.hash(), key.bytes()).is_some()
+    }
+
+    /// Whether an entry is there that is past its deadline.
+    pub fn holds_expired(&self, key: Key<'_>, now: UnixMillis) -> bool {
+        let table = self.read_shard(self.shard_of(key.hash()));
+        table::find(&table, key.hash(), key.bytes()).is_some_and(|place| table::get(&table, &place).is_expired(now))
+    }
+
     /// Changes a key. `f` runs under the shard's exclusive lock.
     #[inline]
-    pub fn write<R>(&self, key: Key<'_>, at: Moment, f: impl FnOnce(&mut Slot<'_>) -> R) -> R {
+    pub fn write<R>(&self, key: Key<'_>, at: Moment<'_>, f: impl FnOnce(&mut Slot<'_>) -> R) -> R {
         let shard = self.shard_of(key.hash());
         let mut table = self.write_shard(shard);
         f(&mut Slot::find(self, &mut table, shard, key, at))
@@ -151,11 +173,11 @@ impl Db {
         }
     }
 
-    /// How many keys there are at `now`. Removes what has expired on the way.
-    pub fn len(&self, now: UnixMillis) -> usize {
+    /// How many keys there are. Removes what has expired on the way.
+    pub fn len(&self, at: Moment<'_>) -> usize {
         (0..self.sides.len())
             .map(|shard| {
-                self.expire_shard(shard, now);
+                self.expire_shard(shard, at);
                 self.read_shard(shard).len()
             })
             .sum()

@@ -2,7 +2,7 @@
 
 use std::task::Waker;
 
-/// What a client says about itself.
+/// What a client says about itself, and how far its transaction has come.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     /// `CLIENT SETNAME`; empty when not set.
@@ -11,6 +11,10 @@ pub struct Names {
     pub lib_name: Vec<u8>,
     /// `CLIENT SETINFO LIB-VER`.
     pub lib_ver: Vec<u8>,
+    /// How many requests are queued since MULTI.
+    pub queued: Option<usize>,
+    /// How many keys are watched.
+    pub watching: usize,
 }
 
 #[derive(Debug, Default)]
@@ -23,7 +27,7 @@ pub(super) struct Mailbox {
     pub(super) unblock: Option<Unblock>,
     /// Wakes the connection's task.
     pub(super) waker: Option<Waker>,
-    /// What the client says about itself; few say anything.
+    /// What the client says about itself, and its transaction; few have any of it.
     pub(super) names: Option<Box<Names>>,
 }
 

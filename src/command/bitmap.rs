@@ -6,7 +6,7 @@ pub(super) mod range;
 
 use super::{Arg, Args, CommandError, Context, Flags, Group, KeyFlags, Outcome, Spec};
 use crate::number::parse_i64;
-use crate::store::{Found, LEN_MAX, Slot};
+use crate::store::{Event, Found, LEN_MAX, Slot};
 
 pub(super) const SPECS: &[&Spec] = &[&SETBIT, &GETBIT];
 
@@ -35,7 +35,7 @@ fn setbit(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
         edit(slot, byte + 1, |bytes| {
             let was = bytes[byte] & mask != 0;
             bytes[byte] = if on { bytes[byte] | mask } else { bytes[byte] & !mask };
-            was
+            (was, was != on)
         })
     });
     cx.reply.int(was.into());
@@ -68,10 +68,16 @@ fn place(offset: usize) -> (usize, u8) {
     (offset / 8, 0x80 >> (offset % 8))
 }
 
-/// Changes the value in place, made at least `len` bytes long.
-fn edit<R>(slot: &mut Slot<'_>, len: usize, change: impl FnOnce(&mut [u8]) -> R) -> R {
+/// Changes the value in place, made at least `len` bytes long. `change` says also whether a bit is another than before.
+fn edit<R>(slot: &mut Slot<'_>, len: usize, change: impl FnOnce(&mut [u8]) -> (R, bool)) -> R {
     let old_len = slot.get().map_or(0, |found| found.value().len());
-    slot.edit(old_len.max(len), change)
+    let (result, changed) = slot.edit(old_len.max(len), change);
+    if changed || len > old_len {
+        slot.tell(Event::SETBIT);
+    } else {
+        slot.owe_nothing();
+    }
+    result
 }
 
 fn parse_offset(cx: &Context<'_>, text: &[u8]) -> Result<usize, CommandError> {

@@ -3,7 +3,7 @@
 mod auth;
 mod client;
 
-use super::{Arg, Args, CommandError, Context, Flags, Group, Outcome, Spec};
+use super::{Arg, Args, CommandError, Context, Flags, Group, Outcome, Spec, transactions};
 use crate::clients::Client;
 use crate::resp::Protocol;
 use crate::session::ReplyMode;
@@ -80,7 +80,7 @@ const QUIT: Spec = Spec {
     name: "quit",
     group: Group::Connection,
     summary: "Answers OK and closes the connection.",
-    flags: BEFORE_AUTH.and(Flags::ANY_ARGS),
+    flags: BEFORE_AUTH.and(Flags::UNQUEUED).and(Flags::ANY_ARGS),
     run: quit,
     ..Spec::BASE
 };
@@ -103,13 +103,14 @@ const RESET: Spec = Spec {
     group: Group::Connection,
     since: "6.2.0",
     summary: "Makes the connection what it was when it was new.",
-    flags: BEFORE_AUTH,
+    flags: BEFORE_AUTH.and(Flags::UNQUEUED),
     run: reset,
     ..Spec::BASE
 };
 const _: () = assert!(RESET.arity(false) == 1);
 
 fn reset(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
+    transactions::discard(cx.session, cx.shared);
     if cx.session.monitor {
         cx.session.monitor = false;
         cx.shared.clients.end_monitor(&cx.session.client);

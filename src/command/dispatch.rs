@@ -1,11 +1,14 @@
 //! Runs one request: the guards, in Redis's order, then the handler. Names no command.
 
+use std::mem;
+use std::sync::atomic::Ordering;
+
 use super::error::{ECHO_BYTES_MAX, shown};
-use super::{Args, Command, CommandError, Context, Flags, Outcome, Wait};
+use super::{Args, Command, CommandError, Context, Flags, Outcome, Wait, transactions};
 use crate::clients::Unblock;
 use crate::clock::UnixMillis;
 use crate::resp::Argv;
-use crate::session::ReplyMode;
+use crate::session::{Queue, ReplyMode};
 
 /// A request with what the batch already knows of it.
 #[derive(Clone, Copy, Debug)]
@@ -36,12 +39,13 @@ pub fn dispatch(cx: &mut Context<'_>, request: Request<'_>) -> bool {
     let mark = cx.reply.mark();
     let mut args = Args::new(request.argv, cx.shared.store.hasher(), request.hash);
     let ran = match admit(cx, request.command, &mut args) {
+        Ok(command) if cx.session.transaction.is_some() && is_queued(cx, command, &request) => false,
         Ok(command) => {
             run(cx, command, &mut args);
             true
         }
         Err(error) => {
-            fail(cx, &error);
+            refuse(cx, request.command, error);
             false
         }
     };
@@ -49,6 +53,62 @@ pub fn dispatch(cx: &mut Context<'_>, request: Request<'_>) -> bool {
         silence(cx, mark);
     }
     ran
+}
+
+/// Runs a request that was queued, and so has passed every guard, and answers it.
+pub fn execute(cx: &mut Context<'_>, request: Request<'_>) {
+    let mark = cx.reply.mark();
+    let mut args = Args::new(request.argv, cx.shared.store.hasher(), request.hash);
+    match find(request.command, &request.argv) {
+        Ok((command, name_words)) => {
+            args.begin(name_words);
+            run(cx, command, &mut args);
+        }
+        Err(error) => fail(cx, &error),
+    }
+    if let Some(wait) = cx.wait {
+        // Nothing waits here: it answers as it would if its time were over.
+        cx.end_wait();
+        if let Err(error) = (wait.then)(cx, wait.carried) {
+            fail(cx, &error);
+        }
+    }
+    // A request that asks to skip the next reply means the one behind EXEC.
+    if cx.is_silent() {
+        cx.reply.rewind(mark);
+    }
+}
+
+/// Queues a request if there is a transaction to queue it in, and says so.
+#[cold]
+fn is_queued(cx: &mut Context<'_>, command: &Command, request: &Request<'_>) -> bool {
+    let bytes_max = cx.shared.settings.query_bytes_max.load(Ordering::Relaxed);
+    let Some(queue) = cx.session.queue().filter(|_| !command.spec.has(Flags::UNQUEUED)) else { return false };
+    if queue.is_broken {
+        // It will not be run, and is not kept.
+        cx.reply.simple("QUEUED");
+    } else if (queue.memory() + request.argv.byte_len()) as u64 > bytes_max {
+        const TOO_LARGE: CommandError = CommandError::text("ERR transaction exceeds client-query-buffer-limit");
+        refuse(cx, Some(command), TOO_LARGE);
+    } else {
+        queue.push(&request.argv, request.hash);
+        queue.writes |= command.spec.has(Flags::WRITE);
+        cx.reply.simple("QUEUED");
+    }
+    true
+}
+
+/// Answers a request that is not run. What a transaction has queued is not run either.
+#[cold]
+fn refuse(cx: &mut Context<'_>, command: Option<&Command>, error: CommandError) {
+    if let Some(queue) = cx.session.queue() {
+        *queue = Queue::broken();
+    }
+    let error = match command {
+        Some(command) if command.spec.has(Flags::COMMITS) => transactions::abort(cx, &error),
+        _ => error,
+    };
+    fail(cx, &error);
 }
 
 /// Answers for a command that has waited.
@@ -68,7 +128,9 @@ pub fn resume(cx: &mut Context<'_>, wait: Wait, unblock: Option<Unblock>) {
 pub fn held_back(cx: &Context<'_>, request: &Request<'_>) -> Option<UnixMillis> {
     let (command, _) = find(request.command, &request.argv).ok()?;
     guard(cx, command, &request.argv).ok()?;
-    let writes = command.spec.flags.has_any(Flags::WRITE.and(Flags::MAY_REPLICATE));
+    let commits = command.spec.has(Flags::COMMITS)
+        && cx.session.transaction.as_ref().and_then(|transaction| transaction.queue.as_ref()).is_some_and(|queue| queue.writes);
+    let writes = commits || command.spec.flags.has_any(Flags::WRITE.and(Flags::MAY_REPLICATE));
     cx.shared.clients.paused(writes, cx.now())
 }
 
@@ -96,7 +158,9 @@ fn silence(cx: &mut Context<'_>, mark: usize) {
         ReplyMode::Off => ReplyMode::Off,
         ReplyMode::SkipNext => ReplyMode::Skip,
     };
-    cx.reply.rewind(mark);
+    if !mem::take(&mut cx.has_settled) {
+        cx.reply.rewind(mark);
+    }
 }
 
 /// The command or subcommand of a request, and how many words its name takes.
@@ -132,10 +196,13 @@ fn admit(cx: &Context<'_>, command: Option<&'static Command>, args: &mut Args<'_
     Ok(found)
 }
 
-#[inline]
+#[expect(clippy::inline_always, reason = "the other place that calls it is rare, and this one is not")]
+#[inline(always)]
 fn run(cx: &mut Context<'_>, command: &'static Command, args: &mut Args<'_>) {
     cx.command = command;
-    cx.keys.set_alone(command.spec.has(Flags::ALONE));
+    if command.spec.has(Flags::ALONE) {
+        cx.keys.be_alone();
+    }
     let outcome = (command.spec.run)(cx, args);
     // Afterwards, so that CONFIG RESETSTAT is the first command of the new count.
     let counters = &cx.stats.commands[command.id];
@@ -154,6 +221,9 @@ fn guard(cx: &Context<'_>, command: &Command, argv: &Argv<'_>) -> Outcome {
     }
     if !cx.session.authenticated && !command.spec.has(Flags::NO_AUTH) && cx.shared.settings.password_required() {
         return Err(CommandError::text("NOAUTH Authentication required."));
+    }
+    if command.spec.has(Flags::NO_MULTI) && cx.session.is_queueing() {
+        return Err(CommandError::text("ERR Command not allowed inside a transaction"));
     }
     let touches_keys = Flags::READONLY.and(Flags::WRITE).and(Flags::MAY_REPLICATE);
     if cx.session.monitor && command.spec.flags.has_any(touches_keys) {

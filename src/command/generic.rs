@@ -9,7 +9,7 @@ pub(super) mod wait;
 use std::sync::atomic::Ordering;
 
 use super::{Arg, Args, Context, Flags, Group, KeyFlags, Outcome, Spec};
-use crate::store::Touch;
+use crate::store::{Event, Slot, Touch};
 
 pub(super) const SPECS: &[&Spec] = &[&DEL, &UNLINK, &EXISTS, &TOUCH, &TYPE];
 
@@ -41,14 +41,24 @@ const _: () = assert!(UNLINK.arity(false) == -2);
 fn remove(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let removed = if args.len() == 1 {
         let key = args.key()?;
-        usize::from(cx.keys.write(key, |slot| slot.remove()))
+        usize::from(cx.keys.write(key, delete))
     } else {
         let keys = args.keys();
         let mut locks = cx.keys.lock_write(&keys);
-        keys.iter().filter(|&&key| locks.slot(cx.keys.target(key), cx.keys.moment()).remove()).count()
+        keys.iter().filter(|&&key| delete(&mut locks.slot(cx.keys.target(key), cx.keys.moment()))).count()
     };
     cx.reply.len(removed);
     Ok(())
+}
+
+/// Removes a key because it was asked for. Whether there was one.
+#[inline]
+pub(super) fn delete(slot: &mut Slot<'_>) -> bool {
+    let removed = slot.remove();
+    if removed {
+        slot.tell(Event::DEL);
+    }
+    removed
 }
 
 const EXISTS: Spec = Spec {

@@ -251,6 +251,10 @@ impl Flags {
     pub const KEYSPACE: Self = Self(1 << 25);
     /// Runs while no other connection runs anything: it sees or changes the keyspace as a whole.
     pub const ALONE: Self = Self(1 << 26);
+    /// Run at once even between MULTI and EXEC.
+    pub const UNQUEUED: Self = Self(1 << 27);
+    /// Runs what a transaction has queued. When it is refused, the transaction is over.
+    pub const COMMITS: Self = Self(1 << 28);
     /// Takes any arguments behind those of its syntax, and ignores them.
     pub const ANY_ARGS: Self = Self(1 << 22);
 

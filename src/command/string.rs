@@ -8,9 +8,10 @@ pub(super) mod many;
 pub(super) mod part;
 pub(super) mod set;
 
+use super::generic::delete;
 use super::{Arg, Args, CommandError, Context, Deprecated, Flags, Group, Input, KeyFlags, Outcome, Spec};
 use crate::resp::Reply;
-use crate::store::{Deadline, Found, SHARED_BYTES_MIN, Slot};
+use crate::store::{Deadline, Event, Found, SHARED_BYTES_MIN, Slot};
 
 pub(super) const SPECS: &[&Spec] = &[&GET, &GETDEL, &GETSET, &STRLEN];
 
@@ -47,9 +48,9 @@ fn getdel(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let key = args.key()?;
     let hit = cx.keys.write(key, |slot| {
         answer(&mut cx.reply, slot.get());
-        slot.remove()
+        delete(slot)
     });
-    cx.keys.count(hit);
+    cx.keys.count(key, hit);
     Ok(())
 }
 
@@ -68,13 +69,12 @@ const _: () = assert!(GETSET.arity(false) == 3);
 fn getset(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let key = args.key()?;
     let value = args.bytes()?;
-    let hit = cx.keys.write(key, |slot| {
+    cx.keys.write(key, |slot| {
         let hit = slot.is_present();
         answer(&mut cx.reply, slot.get());
+        cx.keys.count(key, hit);
         store(slot, value, cx.input, Deadline::None);
-        hit
     });
-    cx.keys.count(hit);
     Ok(())
 }
 
@@ -111,7 +111,15 @@ fn answer(reply: &mut Reply<'_>, found: Option<Found<'_>>) {
 /// Stores a whole value, which lies in `input`. A large one is kept as it came, if it can be.
 #[inline]
 fn store(slot: &mut Slot<'_>, value: &[u8], input: Input<'_>, deadline: Deadline) {
-    if value.len() < SHARED_BYTES_MIN { slot.set(value, deadline) } else { slot.set_owned(input.keep(value), deadline) }
+    if value.len() < SHARED_BYTES_MIN {
+        slot.set(value, deadline)
+    } else {
+        slot.set_owned(input.keep(value), deadline)
+    }
+    slot.tell(Event::SET);
+    if matches!(deadline, Deadline::At(_)) {
+        slot.tell(Event::EXPIRE);
+    }
 }
 
 /// Refuses a string of `len` and `more` bytes that would exceed `proto-max-bulk-len`.

@@ -101,14 +101,19 @@ impl Worker {
         }
     }
 
-    /// Adds `share` nanoseconds for each of `requests` whose command was not timed on its own.
-    pub(super) fn share_time(&self, requests: &[Parsing], share: u64) {
-        // Most batches ask for one thing many times.
-        let is_same = |one: &Parsing, next: &Parsing| one.command.map(ptr::from_ref) == next.command.map(ptr::from_ref);
-        for alike in requests.chunk_by(is_same) {
-            if let Some(command) = alike[0].command.filter(|command| !command.timed) {
-                self.stats.commands[command.id].nanos.add(share * alike.len() as u64);
+    /// Shares `nanos` out among the requests whose bits are set in `untimed`: those that ran and were not timed on their own.
+    pub(super) fn share_time(&self, mut untimed: u64, nanos: u64) {
+        let share = nanos / u64::from(untimed.count_ones().max(1));
+        while untimed != 0 {
+            let first = untimed.trailing_zeros() as usize;
+            let command = self.requests[first].command.map(ptr::from_ref);
+            // Most batches ask for one thing many times.
+            let runs = self.requests[first..].iter().take_while(|parsing| parsing.command.map(ptr::from_ref) == command).count();
+            let alike = runs.min((!(untimed >> first)).trailing_zeros() as usize);
+            if let Some(command) = self.requests[first].command {
+                self.stats.commands[command.id].nanos.add(share * alike as u64);
             }
+            untimed &= u64::MAX << first << alike;
         }
     }
 }

@@ -147,6 +147,14 @@ impl<'a> Reply<'a> {
         });
     }
 
+    /// The null of a missing array: `*-1`, and `_` in RESP3.
+    pub fn null_array(&mut self) {
+        self.out.own.extend_from_slice(match self.protocol {
+            Protocol::Resp2 => b"*-1\r\n",
+            Protocol::Resp3 => b"_\r\n",
+        });
+    }
+
     /// The head of an array: `len` replies follow.
     pub fn array(&mut self, len: usize) {
         self.header(b'*', len);

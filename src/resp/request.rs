@@ -64,6 +64,12 @@ impl<'a> Argv<'a> {
         self.args.iter().map(move |arg| &bytes[arg.start as usize..][..arg.len as usize])
     }
 
+    /// Appends the request to `bytes`, and its arguments to `args`: what [`Self::new`] makes the same request of.
+    pub fn record(&self, bytes: &mut Vec<u8>, args: &mut Vec<Arg>) {
+        bytes.extend_from_slice(self.bytes);
+        args.extend_from_slice(self.args);
+    }
+
     /// Bytes of all arguments together.
     pub fn byte_len(&self) -> usize {
         self.args.iter().map(|arg| arg.len as usize).sum()

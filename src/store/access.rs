@@ -18,7 +18,7 @@ const MINUTES: u32 = 0xffff;
 
 /// Notes a use.
 #[inline]
-pub(super) fn touch(entry: &Entry, at: Moment) {
+pub(super) fn touch(entry: &Entry, at: Moment<'_>) {
     match at.touch {
         Touch::No => {}
         Touch::Lru => entry.set_access(seconds(at.now)),
@@ -36,7 +36,7 @@ fn count(entry: &Entry, now: UnixMillis) {
 }
 
 /// The field of a key that is made now.
-pub(super) fn fresh(at: Moment) -> u32 {
+pub(super) fn fresh(at: Moment<'_>) -> u32 {
     match at.touch {
         Touch::Lfu => minutes(at.now) << 8 | LFU_START,
         Touch::Lru | Touch::No => seconds(at.now),
@@ -69,8 +69,8 @@ mod tests {
     use crate::store::Form;
     use crate::store::slab::Slabs;
 
-    fn lfu(seconds: u64) -> Moment {
-        Moment { now: UnixMillis(seconds * 1000), touch: Touch::Lfu }
+    fn lfu(seconds: u64) -> Moment<'static> {
+        Moment { now: UnixMillis(seconds * 1000), touch: Touch::Lfu, observer: None }
     }
 
     #[test]

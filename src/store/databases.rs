@@ -88,17 +88,22 @@ impl Databases {
     /// A database, made when it was not yet used. The index has been checked against [`Self::count`].
     #[inline]
     pub fn db(&self, index: usize) -> &Db {
-        self.list[index].get_or_init(|| Box::new(Db::new(self.shards, self.hasher.clone())))
+        self.list[index].get_or_init(|| Box::new(Db::new(index, self.shards, self.hasher.clone())))
     }
 
     /// The databases that have been used, with their indices.
     pub fn used(&self) -> impl Iterator<Item = (usize, &Db)> {
-        self.list.iter().enumerate().filter_map(|(index, db)| db.get().map(|db| (index, &**db)))
+        self.list.iter().filter_map(|db| db.get().map(|db| (db.index, &**db)))
     }
 
     /// Exchanges two databases.
     pub fn swap(&mut self, a: usize, b: usize) {
         self.list.swap(a, b);
+        for index in [a, b] {
+            if let Some(db) = self.list[index].get_mut() {
+                db.index = index;
+            }
+        }
     }
 
     /// Takes a database's contents out and leaves it empty. The caller drops them, which may take long, outside the gate.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{Db, entry::Entry, table};
+use super::{Db, Event, Moment, entry::Entry, table};
 use crate::clock::UnixMillis;
 
 /// Where a sweep goes on.
@@ -13,9 +13,9 @@ pub struct Sweep {
 
 impl Db {
     /// Removes what has expired from shards that hold something due, until `go_on` says otherwise. Whether a whole round is done.
-    pub fn sweep(&self, sweep: &mut Sweep, now: UnixMillis, mut go_on: impl FnMut() -> bool) -> bool {
+    pub fn sweep(&self, sweep: &mut Sweep, at: Moment<'_>, mut go_on: impl FnMut() -> bool) -> bool {
         while sweep.shard < self.sides.len() {
-            if self.expire_shard(sweep.shard, now) && !go_on() {
+            if self.expire_shard(sweep.shard, at) && !go_on() {
                 sweep.shard += 1;
                 return false;
             }
@@ -32,8 +32,8 @@ impl Db {
     }
 
     /// Removes what has expired from one shard. Whether there was something to look for.
-    pub(super) fn expire_shard(&self, shard: usize, now: UnixMillis) -> bool {
-        let side = &self.sides[shard];
+    pub(super) fn expire_shard(&self, shard: usize, at: Moment<'_>) -> bool {
+        let (now, side) = (at.now, &self.sides[shard]);
         if side.earliest.load(Ordering::Relaxed) > now.0 {
             return false;
         }
@@ -50,6 +50,9 @@ impl Db {
         };
         let mut slabs = side.slabs.lock();
         table::extract(&mut table, doomed, |entry| {
+            if let Some(observer) = at.observer {
+                observer.happened(self.index, self.map.hasher().key(entry.key()), Event::EXPIRED);
+            }
             entry.free(&mut slabs);
             expired += 1;
         });

@@ -5,10 +5,8 @@ use super::{Db, Found, Key, Moment, ReadGuard, Slot, Table, WriteGuard, table};
 /// A key in a database, to be locked together with others.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
-    /// The database.
+    /// The database, whose number decides the order of locking.
     pub db: &'a Db,
-    /// Its index, which decides the order of locking.
-    pub index: usize,
     /// The key.
     pub key: Key<'a>,
 }
@@ -27,7 +25,6 @@ pub type WriteLocks<'a> = Locks<'a, WriteGuard<'a>>;
 
 /// The shards of one database that are locked, as a set of bits: it needs no sorting, and counting tells which of the locks is whose.
 struct Span<'a> {
-    index: usize,
     db: &'a Db,
     words: Vec<Word>,
 }
@@ -41,8 +38,8 @@ struct Word {
 }
 
 impl<'a> Span<'a> {
-    fn new(index: usize, db: &'a Db) -> Self {
-        Self { index, db, words: vec![Word::default(); db.sides.len().div_ceil(64)] }
+    fn new(db: &'a Db) -> Self {
+        Self { db, words: vec![Word::default(); db.sides.len().div_ceil(64)] }
     }
 
     fn shards(&self) -> impl Iterator<Item = usize> {
@@ -65,7 +62,7 @@ impl<'a> ReadLocks<'a> {
 
     /// What is there under a key that was among the targets.
     #[inline]
-    pub fn get(&self, target: Target<'_>, at: Moment) -> Option<Found<'_>> {
+    pub fn get(&self, target: Target<'_>, at: Moment<'_>) -> Option<Found<'_>> {
         Found::find(&self.held[self.place(target)], target.key, at)
     }
 }
@@ -78,7 +75,7 @@ impl<'a> WriteLocks<'a> {
 
     /// The slot of a key that was among the targets.
     #[inline]
-    pub fn slot<'s>(&'s mut self, target: Target<'s>, at: Moment) -> Slot<'s> {
+    pub fn slot<'s>(&'s mut self, target: Target<'s>, at: Moment<'s>) -> Slot<'s> {
         let place = self.place(target);
         Slot::find(target.db, &mut self.held[place], target.db.shard_of(target.key.hash()), target.key, at)
     }
@@ -89,14 +86,14 @@ impl<'a, G: std::ops::Deref<Target = Table>> Locks<'a, G> {
         let mut spans: [Option<Span<'a>>; 2] = [None, None];
         for target in targets.clone() {
             target.db.prefetch_home(target.key.hash());
-            let span = spans.iter_mut().find(|span| span.as_ref().is_none_or(|span| span.index == target.index));
+            let span = spans.iter_mut().find(|span| span.as_ref().is_none_or(|span| span.db.index == target.db.index));
             let span = span.unwrap_or_else(|| unreachable!("no command names keys of more than two databases"));
-            let span = span.get_or_insert_with(|| Span::new(target.index, target.db));
+            let span = span.get_or_insert_with(|| Span::new(target.db));
             let shard = target.db.shard_of(target.key.hash());
             span.words[shard / 64].shards |= 1 << (shard % 64);
         }
         if let [Some(first), Some(second)] = &spans
-            && first.index > second.index
+            && first.db.index > second.db.index
         {
             spans.swap(0, 1);
         }
@@ -120,7 +117,7 @@ impl<'a, G: std::ops::Deref<Target = Table>> Locks<'a, G> {
     #[inline]
     fn place(&self, target: Target<'_>) -> usize {
         let shard = target.db.shard_of(target.key.hash());
-        let span = self.spans.iter().flatten().find(|span| span.index == target.index);
+        let span = self.spans.iter().flatten().find(|span| span.db.index == target.db.index);
         span.map(|span| span.words[shard / 64])
             .filter(|word| word.shards >> (shard % 64) & 1 == 1)
             .map(|word| word.before + (word.shards & ((1 << (shard % 64)) - 1)).count_ones() as usize)

@@ -4,7 +4,7 @@
 //! first, as Redis does it: when a table grows or shrinks between two calls, the positions already visited are exactly those whose
 //! entries have been returned, whatever the new mask is.
 
-use super::{Db, Found, random, table};
+use super::{Db, Found, Moment, random, table};
 use crate::clock::UnixMillis;
 
 /// Where a scan stands. 0 begins, and 0 ends.
@@ -47,10 +47,10 @@ impl Db {
         if shard == shards { Cursor(0) } else { Cursor(position * shards + shard) }
     }
 
-    /// Shows a key that is there at `now` to `visit`, each with the same chance. `None` when there is none.
+    /// Shows a key that is there to `visit`, each with the same chance. `None` when there is none.
     ///
     /// Of constant cost where there are many keys and most of them have not expired; otherwise what has expired is removed on the way.
-    pub fn random_key<R>(&self, now: UnixMillis, visit: impl FnOnce(&[u8]) -> R) -> Option<R> {
+    pub fn random_key<R>(&self, at: Moment<'_>, visit: impl FnOnce(&[u8]) -> R) -> Option<R> {
         // Draws before the keys are counted instead. Fewer than two are needed on average where nothing has expired.
         const DRAWS_MAX: usize = 64;
         // Shards with at least as many keys differ so little that none has twice as many as another.
@@ -58,7 +58,7 @@ impl Db {
         let shards = self.sides.len();
         let len = self.read_shard(random::below(shards)).len();
         if len < SHARD_KEYS_MIN {
-            return self.random_key_counted(now, visit);
+            return self.random_key_counted(at, visit);
         }
         for _ in 0..DRAWS_MAX {
             let table = self.read_shard(random::below(shards));
@@ -66,22 +66,22 @@ impl Db {
             if random::below(len * 2) >= table.len() {
                 continue;
             }
-            if let Some(entry) = table::draw(&table, random::below).filter(|entry| !entry.is_expired(now)) {
+            if let Some(entry) = table::draw(&table, random::below).filter(|entry| !entry.is_expired(at.now)) {
                 return Some(visit(entry.key()));
             }
         }
-        self.random_key_counted(now, visit)
+        self.random_key_counted(at, visit)
     }
 
     /// The same by counting all keys and walking to one of them.
-    fn random_key_counted<R>(&self, now: UnixMillis, visit: impl FnOnce(&[u8]) -> R) -> Option<R> {
-        let mut skip = random::below(self.len(now));
+    fn random_key_counted<R>(&self, at: Moment<'_>, visit: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        let mut skip = random::below(self.len(at));
         // A second round finds what is there if keys went away while the first one walked.
         for shard in (0..self.sides.len()).chain(0..self.sides.len()) {
             let table = self.read_shard(shard);
             if skip >= table.len() {
                 skip -= table.len();
-            } else if let Some(entry) = table::iter(&table).filter(|entry| !entry.is_expired(now)).nth(skip) {
+            } else if let Some(entry) = table::iter(&table).filter(|entry| !entry.is_expired(at.now)).nth(skip) {
                 return Some(visit(entry.key()));
             } else {
                 skip = 0;

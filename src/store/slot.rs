@@ -6,7 +6,7 @@ use super::access::touch;
 use super::entry::{Content, Entry};
 use super::slab::Slabs;
 use super::table::{self, Crowd, Place, Table};
-use super::{Db, Encoding, Form, Key, Moment, Side, access};
+use super::{Db, Encoding, Event, Form, Key, Moment, Side, access};
 use crate::clock::UnixMillis;
 
 /// What to do about a deadline when a value is written.
@@ -44,7 +44,7 @@ impl<'a> Found<'a> {
     }
 
     #[inline]
-    pub(super) fn find(table: &'a Table, key: Key<'_>, at: Moment) -> Option<Self> {
+    pub(super) fn find(table: &'a Table, key: Key<'_>, at: Moment<'_>) -> Option<Self> {
         let place = table::find(table, key.hash(), key.bytes())?;
         let entry = table::get(table, &place);
         if entry.is_expired(at.now) {
@@ -108,15 +108,27 @@ pub struct Slot<'a> {
     table: &'a mut Table,
     shard: usize,
     key: Key<'a>,
-    at: Moment,
+    at: Moment<'a>,
     place: Option<Place>,
+    /// What was changed has not been told yet.
+    #[cfg(debug_assertions)]
+    untold: bool,
 }
 
 impl<'a> Slot<'a> {
     #[inline]
-    pub(super) fn find(db: &'a Db, table: &'a mut Table, shard: usize, key: Key<'a>, at: Moment) -> Self {
+    pub(super) fn find(db: &'a Db, table: &'a mut Table, shard: usize, key: Key<'a>, at: Moment<'a>) -> Self {
         let place = table::find(table, key.hash(), key.bytes());
-        let mut slot = Self { db, table, shard, key, at, place };
+        let mut slot = Self {
+            db,
+            table,
+            shard,
+            key,
+            at,
+            place,
+            #[cfg(debug_assertions)]
+            untold: false,
+        };
         let expired = match &slot.place {
             Some(place) => {
                 let entry = table::get(slot.table, place);
@@ -128,8 +140,38 @@ impl<'a> Slot<'a> {
         if expired {
             slot.remove();
             slot.db.expired.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            slot.tell(Event::EXPIRED);
         }
         slot
+    }
+
+    /// Tells whoever wants to know what has happened here. Every change of a key is told.
+    #[inline]
+    pub fn tell(&mut self, event: Event) {
+        #[cfg(debug_assertions)]
+        if event.is_change() {
+            self.untold = false;
+        }
+        if let Some(observer) = self.at.observer {
+            observer.happened(self.db.index, self.key, event);
+        }
+    }
+
+    /// What was done here changed nothing that anybody can see, or the caller tells it later.
+    #[inline]
+    pub fn owe_nothing(&mut self) {
+        #[cfg(debug_assertions)]
+        {
+            self.untold = false;
+        }
+    }
+
+    #[inline]
+    fn changes(&mut self) {
+        #[cfg(debug_assertions)]
+        {
+            self.untold = true;
+        }
     }
 
     fn entry(&self) -> Option<&Entry> {
@@ -166,12 +208,13 @@ impl<'a> Slot<'a> {
     pub fn set_owned(&mut self, value: Bytes, deadline: Deadline) {
         let deadline = deadline.over(self.entry().and_then(Entry::deadline));
         let access = self.entry().map_or_else(|| access::fresh(self.at), Entry::access);
-        self.put(Content { value, form: Form::Written, deadline, access });
+        self.put_new(|slabs, key| Entry::with_content(slabs, key, Content { value, form: Form::Written, deadline, access }));
     }
 
     /// Writes a whole value, and says how `OBJECT ENCODING` is to take it.
     #[inline]
     pub fn set_as(&mut self, value: &[u8], form: Form, deadline: Deadline) {
+        self.changes();
         // What most writes are.
         if deadline == Deadline::None && self.entry_mut().is_some_and(|entry| entry.overwrite(value, form)) {
             return;
@@ -185,9 +228,13 @@ impl<'a> Slot<'a> {
         self.put_new(|slabs, key| Entry::new(slabs, key, value, form, new, access));
     }
 
-    /// Puts what another key had here: `RENAME`.
+    /// Puts what another key had here: `RENAME`. What was here is gone, and the key counts as a new one.
     pub fn put(&mut self, content: Content) {
+        let replaces = self.is_present();
         self.put_new(|slabs, key| Entry::with_content(slabs, key, content));
+        if replaces {
+            self.tell(Event::NEW);
+        }
     }
 
     /// Puts a copy here. Unlike what was moved it has just been made, and counts as used now.
@@ -197,6 +244,7 @@ impl<'a> Slot<'a> {
 
     /// Puts a new entry in the place of what is there, or of nothing.
     fn put_new(&mut self, make: impl FnOnce(&mut Slabs, &[u8]) -> Entry) {
+        self.changes();
         let mut slabs = self.side().slabs.lock();
         let entry = make(&mut slabs, self.key.bytes());
         let new = entry.deadline();
@@ -212,6 +260,7 @@ impl<'a> Slot<'a> {
         self.place = Some(table::insert(self.table, self.key.hash(), entry, crowd, |entry| hasher.of(entry)));
         self.db.whereabouts[self.shard].note(self.table);
         self.deadline_changed(None, new);
+        self.tell(Event::NEW);
     }
 
     /// Makes the value `len` bytes long, with zeros behind what it held, and lets `edit` change it. A missing key is made.
@@ -222,6 +271,7 @@ impl<'a> Slot<'a> {
             let access = access::fresh(self.at);
             self.put_new(|slabs, key| Entry::new(slabs, key, b"", Form::Edited, None, access));
         }
+        self.changes();
         let mut slabs = self.side().slabs.lock();
         let Some(place) = &self.place else { return edit(&mut []) };
         table::get_mut(self.table, place).resize(&mut slabs, len);
@@ -238,11 +288,13 @@ impl<'a> Slot<'a> {
         entry.set_deadline(&mut slabs, deadline);
         table::pack_if_sparse(self.table, &mut slabs);
         self.deadline_changed(old, deadline);
+        self.changes();
     }
 
     /// Removes the key. Whether there was one.
     pub fn remove(&mut self) -> bool {
         let Some(place) = self.place.take() else { return false };
+        self.changes();
         let entry = table::remove(self.table, place);
         let had = entry.deadline();
         let mut slabs = self.side().slabs.lock();
@@ -255,10 +307,11 @@ impl<'a> Slot<'a> {
         true
     }
 
-    /// Removes the key and hands over what it had.
+    /// Removes the key and hands over what it had. It is told by the caller, when what it had has its new place.
     pub fn take(&mut self) -> Option<Content> {
         let content = self.entry()?.content();
         self.remove();
+        self.owe_nothing();
         Some(content)
     }
 
@@ -280,6 +333,14 @@ impl<'a> Slot<'a> {
     }
 }
 
+#[cfg(debug_assertions)]
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        let is_owed = self.untold && self.at.observer.is_some_and(|observer| observer.is_curious());
+        assert!(!is_owed || std::thread::panicking(), "a change of a key was not told");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -287,8 +348,8 @@ mod tests {
 
     #[test]
     fn memory_comes_back_when_a_client_removes_most_keys() {
-        let db = Db::new(2, Hasher::new());
-        let at = Moment { now: UnixMillis(1), touch: Touch::Lru };
+        let db = Db::new(0, 2, Hasher::new());
+        let at = Moment { now: UnixMillis(1), touch: Touch::Lru, observer: None };
         let buckets = || (0..2).map(|shard| db.read_shard(shard).buckets()).sum::<usize>();
         let key = |number: u32| number.to_le_bytes();
         (0..20_000).for_each(|number| db.write(db.map.hasher().key(&key(number)), at, |slot| slot.set(b"v", Deadline::None)));
@@ -300,8 +361,8 @@ mod tests {
 
     #[test]
     fn memory_follows_values_that_change_their_size() {
-        let db = Db::new(2, Hasher::new());
-        let at = Moment { now: UnixMillis(1), touch: Touch::Lru };
+        let db = Db::new(0, 2, Hasher::new());
+        let at = Moment { now: UnixMillis(1), touch: Touch::Lru, observer: None };
         let idle = || db.sides.iter().map(|side| side.slabs.lock().idle_bytes()).sum::<usize>();
         let key = |number: u32| number.to_le_bytes();
         let keys = 4000;

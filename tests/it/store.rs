@@ -92,8 +92,8 @@ impl Pair<'_> {
         self.gate.db(0)
     }
 
-    fn at(&self) -> Moment {
-        Moment { now: UnixMillis(self.now), touch: Touch::Lru }
+    fn at(&self) -> Moment<'static> {
+        Moment { now: UnixMillis(self.now), touch: Touch::Lru, observer: None }
     }
 
     fn forget_expired(&mut self) {
@@ -165,7 +165,7 @@ impl Pair<'_> {
 
     fn relocate(&mut self, from: &[u8], to: &[u8], keep: bool) {
         let hasher = self.store.hasher();
-        let target = |key| Target { db: self.gate.db(0), index: 0, key: hasher.key(key) };
+        let target = |key| Target { db: self.gate.db(0), key: hasher.key(key) };
         let (source, target) = (target(from), target(to));
         let mut locks = WriteLocks::write([source, target].into_iter());
         let entry = if keep {
@@ -215,10 +215,10 @@ impl Pair<'_> {
         }
         prop_assert_eq!(&walked, &expected);
         prop_assert_eq!(&scanned, &expected);
-        let drawn = self.db().random_key(now, <[u8]>::to_vec);
+        let drawn = self.db().random_key(self.at(), <[u8]>::to_vec);
         prop_assert_eq!(drawn.is_some(), !expected.is_empty());
         prop_assert!(drawn.is_none_or(|key| self.model.contains_key(&key)));
-        prop_assert_eq!(self.db().len(now), self.model.len());
+        prop_assert_eq!(self.db().len(self.at()), self.model.len());
         // Counting has removed what has expired, so that only living deadlines are left.
         prop_assert_eq!(self.db().volatile(), self.model.values().filter(|held| held.deadline.is_some()).count());
         let earliest = self.model.values().filter_map(|held| held.deadline).min();
@@ -263,16 +263,16 @@ fn a_sweep_removes_what_is_due_and_nothing_else() {
     let store = Store::new(1, 4);
     let gate = store.enter();
     let db = gate.db(0);
-    let at = |now| Moment { now: UnixMillis(now), touch: Touch::No };
+    let at = |now| Moment { now: UnixMillis(now), touch: Touch::No, observer: None };
     for number in 0..1000_u64 {
         let deadline = if number % 2 == 0 { Deadline::At(UnixMillis(number + 1)) } else { Deadline::None };
         db.write(store.hasher().key(&number.to_le_bytes()), at(0), |slot| slot.set(b"v", deadline));
     }
     let mut sweep = redlet::internals::Sweep::default();
-    assert!(!db.sweep(&mut sweep, UnixMillis(500), || false), "one slice is not a round");
-    while !db.sweep(&mut sweep, UnixMillis(500), || false) {}
+    assert!(!db.sweep(&mut sweep, at(500), || false), "one slice is not a round");
+    while !db.sweep(&mut sweep, at(500), || false) {}
     assert_eq!(db.expired(), 250);
     assert_eq!(db.volatile(), 250);
     assert_eq!(db.next_deadline(), Some(UnixMillis(501)));
-    assert_eq!(db.len(UnixMillis(0)), 750);
+    assert_eq!(db.len(at(0)), 750);
 }

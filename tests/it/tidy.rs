@@ -25,22 +25,23 @@ const GRAPH: &[(&str, &[&str])] = &[
     ("clients", &["clock", "config"]),
     ("session", &["clients", "resp"]),
     ("settings", &["config", "document", "error", "glob", "log", "number", "secret"]),
-    ("shared", &["clients", "clock", "config", "error", "latency", "log", "settings", "slowlog", "stats", "store"]),
+    ("watched", &["clients", "clock", "store"]),
+    ("shared", &["clients", "clock", "config", "error", "latency", "log", "settings", "slowlog", "stats", "store", "watched"]),
+    ("events", &["shared", "store"]),
     (
         "command",
         &[
             "clients", "clock", "config", "document", "glob", "latency", "log", "number", "process", "resp", "session", "settings",
-            "shared", "slowlog", "stats", "store",
+            "shared", "slowlog", "stats", "store", "watched",
         ],
     ),
-    ("monitor", &["clients", "command", "session", "shared"]),
     (
         "conversation",
-        &["clients", "clock", "command", "config", "monitor", "resp", "session", "settings", "shared", "slowlog", "stats", "store"],
+        &["clients", "clock", "command", "config", "events", "resp", "session", "settings", "shared", "stats", "store"],
     ),
     ("workers", &["clients", "clock", "config", "conversation", "resp", "shared"]),
     ("socket", &["clients", "clock", "config", "conversation", "resp", "shared", "workers"]),
-    ("server", &["clients", "clock", "config", "conversation", "error", "shared", "socket", "store", "workers"]),
+    ("server", &["clients", "clock", "config", "conversation", "error", "events", "shared", "socket", "store", "workers"]),
     ("embed", &["config", "error", "server", "shared"]),
 ];
 

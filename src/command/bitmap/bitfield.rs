@@ -82,7 +82,10 @@ fn bitfield(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     cx.reply.array(operations.len());
     cx.keys.write(key, |slot| {
         // Room is made even for what is then not written because it overflows.
-        edit(slot, len, |bytes| operations.iter().for_each(|operation| operation.run(bytes, &mut cx.reply)));
+        edit(slot, len, |bytes| {
+            let changed = operations.iter().filter(|operation| operation.run(bytes, &mut cx.reply)).count();
+            ((), changed > 0)
+        });
     });
     Ok(())
 }
@@ -172,19 +175,25 @@ impl Operation {
         }
     }
 
-    fn run(&self, bytes: &mut [u8], reply: &mut Reply<'_>) {
+    /// Answers. Whether a bit is another than before.
+    fn run(&self, bytes: &mut [u8], reply: &mut Reply<'_>) -> bool {
         let field = self.field;
         let old = field.get(bytes);
         let (wanted, overflow) = match self.action {
-            Action::Get => return reply.int(old),
+            Action::Get => {
+                reply.int(old);
+                return false;
+            }
             Action::Set(value, overflow) => (field.literal(value), overflow),
             Action::Add(increment, overflow) => (i128::from(old) + i128::from(increment), overflow),
         };
         let Some(new) = field.fit(wanted, overflow) else {
-            return reply.null();
+            reply.null();
+            return false;
         };
         field.set(bytes, new);
         reply.int(if matches!(self.action, Action::Set(..)) { old } else { new });
+        old != new
     }
 }
 

@@ -1,7 +1,8 @@
 //! Operations on whole strings of bits.
 
+use super::super::generic::delete;
 use super::super::{Arg, Args, CommandError, Context, Flags, Group, KeyFlags, Outcome, Spec};
-use crate::store::{Deadline, Form, Found};
+use crate::store::{Deadline, Event, Form, Found};
 
 pub(in super::super) const SPECS: &[&Spec] = &[&BITOP];
 
@@ -43,7 +44,7 @@ fn bitop(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let mut result = Vec::new();
     for (index, &source) in sources.iter().enumerate() {
         let slot = locks.slot(cx.keys.target(source), cx.keys.moment());
-        cx.keys.count(slot.is_present());
+        cx.keys.count(source, slot.is_present());
         let value = slot.get().map(Found::value).unwrap_or_default();
         if index == 0 {
             result.extend_from_slice(value);
@@ -56,10 +57,12 @@ fn bitop(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     }
     let mut slot = locks.slot(cx.keys.target(destination), cx.keys.moment());
     if result.is_empty() {
-        slot.remove();
+        delete(&mut slot);
     } else {
         slot.set_as(&result, Form::Edited, Deadline::None);
+        slot.tell(Event::SET);
     }
+    drop(slot);
     drop(locks);
     cx.reply.len(result.len());
     Ok(())

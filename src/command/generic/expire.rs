@@ -1,8 +1,9 @@
 //! Deadlines: setting them, asking for them, removing them.
 
 use super::super::{Arg, Args, CommandError, Context, Flags, Group, KeyFlags, Outcome, Spec};
+use super::delete;
 use crate::clock::UnixMillis;
-use crate::store::Found;
+use crate::store::{Event, Found, Slot};
 
 pub(in super::super) const SPECS: &[&Spec] =
     &[&EXPIRE, &PEXPIRE, &EXPIREAT, &PEXPIREAT, &TTL, &PTTL, &EXPIRETIME, &PEXPIRETIME, &PERSIST];
@@ -123,10 +124,13 @@ fn set(cx: &mut Context<'_>, args: &mut Args<'_>, unit: Unit, since: Since) -> O
             return false;
         }
         match u64::try_from(deadline).map(UnixMillis) {
-            Ok(deadline) if deadline > now => slot.set_deadline(Some(deadline)),
+            Ok(deadline) if deadline > now => {
+                slot.set_deadline(Some(deadline));
+                slot.tell(Event::EXPIRE);
+            }
             // A time that has passed removes the key at once.
             _ => {
-                slot.remove();
+                delete(slot);
             }
         }
         true
@@ -204,18 +208,24 @@ const PERSIST: Spec = Spec {
     since: "2.2.0",
     summary: "Has a key never expire.",
     syntax: &[Arg::key("key", KeyFlags::UPDATE)],
-    run: persist,
+    run: run_persist,
     ..CHANGE
 };
 const _: () = assert!(PERSIST.arity(false) == 2);
 
-fn persist(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
+fn run_persist(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let key = args.key()?;
-    let had_deadline = cx.keys.write(key, |slot| {
-        let had_deadline = slot.get().and_then(Found::deadline).is_some();
-        slot.set_deadline(None);
-        had_deadline
-    });
+    let had_deadline = cx.keys.write(key, persist);
     cx.reply.int(i64::from(had_deadline));
     Ok(())
+}
+
+/// Takes a key's deadline away. Whether it had one.
+pub(in super::super) fn persist(slot: &mut Slot<'_>) -> bool {
+    let had_deadline = slot.get().and_then(Found::deadline).is_some();
+    if had_deadline {
+        slot.set_deadline(None);
+        slot.tell(Event::PERSIST);
+    }
+    had_deadline
 }

@@ -66,7 +66,7 @@ const ENCODING: Spec =
 
 fn encoding(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let key = args.key()?;
-    let name = cx.keys.peek(key, |found| found.map(Found::encoding)).map(|encoding| match encoding {
+    let name = cx.keys.examine(key, |found| found.map(Found::encoding)).map(|encoding| match encoding {
         Encoding::Int => "int",
         Encoding::EmbStr => "embstr",
         Encoding::Raw => "raw",
@@ -107,7 +107,7 @@ fn references(found: Found<'_>) -> i64 {
 /// Answers with a number about a key, or null where there is none.
 fn about(cx: &mut Context<'_>, args: &mut Args<'_>, of: impl FnOnce(Found<'_>) -> Result<i64, CommandError>) -> Outcome {
     let key = args.key()?;
-    match cx.keys.peek(key, |found| found.map(of)) {
+    match cx.keys.examine(key, |found| found.map(of)) {
         Some(number) => cx.reply.int(number?),
         None => cx.reply.null(),
     }

@@ -2,7 +2,7 @@
 
 use super::super::{Arg, Args, CommandError, Context, Flags, Group, KeyFlags, Outcome, Spec};
 use crate::number::parse_i64;
-use crate::store::{Key, Target, WriteLocks};
+use crate::store::{Event, Key, Target, WriteLocks};
 
 pub(in super::super) const SPECS: &[&Spec] = &[&RENAME, &RENAMENX, &COPY, &MOVE];
 
@@ -103,12 +103,14 @@ fn copy(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let mut locks = WriteLocks::write([source, target].into_iter());
     let at = cx.keys.moment();
     let found = locks.slot(source, at).is_present();
-    cx.keys.count(found);
+    cx.keys.count(from, found);
     let free = found && (occupied == Occupied::Replace || !locks.slot(target, at).is_present());
     let copy = if free { locks.slot(source, at).get().map(|found| found.content()) } else { None };
     let done = copy.is_some();
     if let Some(copy) = copy {
-        locks.slot(target, at).put_copy(copy);
+        let mut slot = locks.slot(target, at);
+        slot.put_copy(copy);
+        slot.tell(Event::COPY_TO);
     }
     cx.reply.int(i64::from(done));
     Ok(())
@@ -132,15 +134,22 @@ fn relocate(cx: &Context<'_>, from: (usize, Key<'_>), to: (usize, Key<'_>), occu
     if !locks.slot(from, at).is_present() {
         return None;
     }
-    if from.index == to.index && from.key.bytes() == to.key.bytes() {
+    if from.db.index() == to.db.index() && from.key.bytes() == to.key.bytes() {
         // Nothing moves: RENAME has done what was asked for, and RENAMENX finds a value in the way.
         return Some(occupied == Occupied::Replace);
     }
     if occupied == Occupied::Refuse && locks.slot(to, at).is_present() {
         return Some(false);
     }
+    let [left, came] =
+        if from.db.index() == to.db.index() { [Event::RENAME_FROM, Event::RENAME_TO] } else { [Event::MOVE_FROM, Event::MOVE_TO] };
     let content = locks.slot(from, at).take()?;
-    locks.slot(to, at).put(content);
+    let mut slot = locks.slot(to, at);
+    slot.put(content);
+    slot.owe_nothing();
+    drop(slot);
+    locks.slot(from, at).tell(left);
+    locks.slot(to, at).tell(came);
     Some(true)
 }
 

@@ -134,11 +134,11 @@ const RANDOMKEY: Spec = Spec {
 const _: () = assert!(RANDOMKEY.arity(false) == 1);
 
 fn randomkey(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
-    let mut found = cx.keys.db().random_key(cx.keys.now(), |key| cx.reply.bulk(key));
+    let mut found = cx.keys.db().random_key(cx.keys.moment(), |key| cx.reply.bulk(key));
     if found.is_none() {
         // Shards are looked at one after another, and a key that moves meanwhile is missed. There is none only if none can move.
-        cx.keys.set_alone(true);
-        found = cx.keys.db().random_key(cx.keys.now(), |key| cx.reply.bulk(key));
+        cx.keys.be_alone();
+        found = cx.keys.db().random_key(cx.keys.moment(), |key| cx.reply.bulk(key));
     }
     if found.is_none() {
         cx.reply.null();

@@ -151,15 +151,15 @@ fn hex(digest: &Digest) -> String {
 
 fn digest(cx: &mut Context<'_>) -> Outcome {
     // A digest is that of one moment: nobody changes anything meanwhile.
-    cx.keys.set_alone(true);
-    let now = cx.now();
+    cx.keys.be_alone();
+    let at = cx.keys.moment();
     let mut all = Digest::default();
     for (index, db) in cx.keys.databases().used() {
-        if db.len(now) == 0 {
+        if db.len(at) == 0 {
             continue;
         }
         mix(&mut all, &u32::try_from(index).unwrap_or(u32::MAX).to_be_bytes());
-        db.for_each(now, |key, found| {
+        db.for_each(at.now, |key, found| {
             let mut one = Digest::default();
             mix(&mut one, key);
             mix_value(&mut one, found);

@@ -271,19 +271,19 @@ fn errorstats(cx: &Context<'_>, out: &mut String) {
 }
 
 fn keyspace(cx: &Context<'_>, out: &mut String) {
-    let now = cx.now();
+    let at = cx.keys.moment();
     for (index, db) in cx.keys.databases().used() {
-        let keys = db.len(now);
+        let keys = db.len(at);
         if keys == 0 {
             continue;
         }
         // The mean of a sample: who looks at all keys to answer INFO holds everyone up.
         const SAMPLE: usize = 64;
         let (mut deadlines, mut millis) = (0, 0);
-        db.scan(Cursor(0), SAMPLE, now, |_, found| {
+        db.scan(Cursor(0), SAMPLE, at.now, |_, found| {
             if let Some(deadline) = found.deadline() {
                 deadlines += 1;
-                millis += deadline.millis_since(now);
+                millis += deadline.millis_since(at.now);
             }
         });
         let mean = millis.checked_div(deadlines).unwrap_or(0);

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::super::{Arg, Args, CommandError, Context, Flags, Group, Outcome, Spec};
 use crate::number::parse_i64;
-use crate::store::Db;
+use crate::store::{Db, Moment};
 
 pub(super) const DBSIZE: Spec = Spec {
     name: "dbsize",
@@ -19,7 +19,7 @@ pub(super) const DBSIZE: Spec = Spec {
 const _: () = assert!(DBSIZE.arity(false) == 1);
 
 fn dbsize(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
-    cx.reply.len(cx.keys.db().len(cx.now()));
+    cx.reply.len(cx.keys.db().len(cx.keys.moment()));
     Ok(())
 }
 
@@ -45,6 +45,7 @@ const _: () = assert!(FLUSHDB.arity(false) == -1);
 fn flushdb(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     check_flush_mode(args)?;
     let selected = cx.keys.selected();
+    touch_watched(cx, selected, &[selected]);
     let taken = cx.keys.alone().take(selected);
     discard(taken.into_iter(), cx);
     cx.reply.ok();
@@ -62,11 +63,19 @@ const _: () = assert!(FLUSHALL.arity(false) == -1);
 
 fn flushall(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     check_flush_mode(args)?;
+    (0..cx.keys.databases().count()).for_each(|index| touch_watched(cx, index, &[index]));
     let databases = cx.keys.alone();
     let taken: Vec<_> = (0..databases.count()).filter_map(|index| databases.take(index)).collect();
     discard(taken.into_iter(), cx);
     cx.reply.ok();
     Ok(())
+}
+
+/// Has those know who watch a key of the database with the number `index` that is in one of `databases`: it goes away, or comes.
+fn touch_watched(cx: &Context<'_>, index: usize, databases: &[usize]) {
+    let hasher = cx.shared.store.hasher();
+    let is_there = |key: &[u8]| databases.iter().any(|&other| cx.keys.databases().db(other).holds(hasher.key(key)));
+    cx.shared.watched.touch_all(index, is_there);
 }
 
 /// Both modes are the same here: the keys are gone at once, and their memory is given back by another thread.
@@ -86,7 +95,7 @@ fn discard(databases: impl Iterator<Item = Box<Db>>, cx: &Context<'_>) {
     let databases: Vec<_> = databases.collect();
     let mut keys = 0;
     for db in &databases {
-        keys += db.len(cx.now());
+        keys += db.len(Moment { observer: None, ..cx.keys.moment() });
         cx.shared.stats.expired.fetch_add(db.expired(), Ordering::Relaxed);
     }
     if keys <= KEYS_DROPPED_AT_ONCE_MAX {
@@ -117,10 +126,13 @@ fn swapdb(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let index = |text| parse_i64(text).and_then(|number| i32::try_from(number).ok());
     let first = index(args.bytes()?).ok_or(CommandError::text("ERR invalid first DB index"))?;
     let second = index(args.bytes()?).ok_or(CommandError::text("ERR invalid second DB index"))?;
-    let databases = cx.keys.alone();
-    let index = |number| usize::try_from(number).ok().filter(|&index| index < databases.count()).ok_or(CommandError::DbIndex);
+    let count = cx.keys.databases().count();
+    let index = |number| usize::try_from(number).ok().filter(|&index| index < count).ok_or(CommandError::DbIndex);
     let (first, second) = (index(first)?, index(second)?);
-    databases.swap(first, second);
+    for index in [first, second] {
+        touch_watched(cx, index, &[first, second]);
+    }
+    cx.keys.alone().swap(first, second);
     cx.reply.ok();
     Ok(())
 }

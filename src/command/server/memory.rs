@@ -54,12 +54,12 @@ const _: () = assert!(MEMORY_STATS.arity(true) == 2);
 #[expect(clippy::cast_precision_loss, reason = "ratios are rough figures")]
 fn memory_stats(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
     let Memory { resident, anonymous, peak, .. } = process::memory();
-    let now = cx.now();
+    let at = cx.keys.moment();
     let databases: Vec<_> = cx
         .keys
         .databases()
         .used()
-        .map(|(index, db)| (index, db.len(now), db.table_bytes()))
+        .map(|(index, db)| (index, db.len(at), db.table_bytes()))
         .filter(|&(_, keys, _)| keys > 0)
         .collect();
     let keys: usize = databases.iter().map(|&(_, keys, _)| keys).sum();

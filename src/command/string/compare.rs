@@ -2,6 +2,7 @@
 
 use twox_hash::XxHash3_64;
 
+use super::super::generic::delete;
 use super::super::{Arg, Args, Argv, CommandError, Context, Flags, Group, KeyFlags, Origin, Outcome, Spec};
 
 pub(in super::super) const SPECS: &[&Spec] = &[&DELEX, &DIGEST, &DELIFEQ];
@@ -89,7 +90,7 @@ fn delex_key_flags(argv: &Argv<'_>) -> KeyFlags {
 fn delex(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let key = args.key()?;
     if args.is_empty() {
-        let removed = cx.keys.write(key, |slot| slot.remove());
+        let removed = cx.keys.write(key, delete);
         cx.reply.int(removed.into());
         return Ok(());
     }
@@ -98,14 +99,13 @@ fn delex(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     }
     let comparison = args.keyword().and_then(|word| Comparison::from_keyword(&word));
     let given = args.bytes()?;
-    let outcome = cx.keys.write(key, |slot| {
+    let removed = cx.keys.write(key, |slot| {
         // A missing key is answered before the condition is looked at.
-        let Some(found) = slot.get() else { return Ok((false, false)) };
+        cx.keys.count(key, slot.is_present());
+        let Some(found) = slot.get() else { return Ok(false) };
         let comparison = comparison.ok_or(CommandError::text("ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE"))?;
-        Ok((true, comparison.fits(found.value(), given)? && slot.remove()))
-    });
-    cx.keys.count(outcome.as_ref().map_or(true, |(found, _)| *found));
-    let (_, removed) = outcome?;
+        Ok(comparison.fits(found.value(), given)? && delete(slot))
+    })?;
     cx.reply.int(removed.into());
     Ok(())
 }
@@ -146,7 +146,7 @@ const _: () = assert!(DELIFEQ.arity(false) == 3);
 fn delifeq(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let key = args.key()?;
     let value = args.bytes()?;
-    let removed = cx.keys.write(key, |slot| slot.get().is_some_and(|found| found.value() == value) && slot.remove());
+    let removed = cx.keys.write(key, |slot| slot.get().is_some_and(|found| found.value() == value) && delete(slot));
     cx.reply.int(removed.into());
     Ok(())
 }

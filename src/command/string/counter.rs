@@ -2,7 +2,7 @@
 
 use super::super::{Arg, Args, CommandError, Context, Flags, Group, KeyFlags, Outcome, Spec};
 use crate::number::{Extended, I64_BYTES_MAX, format_i64, parse_i64};
-use crate::store::{Deadline, Form};
+use crate::store::{Deadline, Event, Form};
 
 pub(in super::super) const SPECS: &[&Spec] = &[&INCR, &DECR, &INCRBY, &DECRBY, &INCRBYFLOAT];
 
@@ -68,6 +68,7 @@ fn add<'a>(
         };
         let sum = value.checked_add(increment).ok_or(CommandError::Overflow)?;
         slot.set(format_i64(sum, &mut [0; I64_BYTES_MAX]), Deadline::Keep);
+        slot.tell(Event::INCRBY);
         Ok(sum)
     })?;
     cx.reply.int(sum);
@@ -99,6 +100,7 @@ fn incrbyfloat(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
         sum.push(&mut text);
         // Redis does not look whether the sum is an integer.
         slot.set_as(&text, Form::Text, Deadline::Keep);
+        slot.tell(Event::INCRBYFLOAT);
         Ok(text)
     })?;
     cx.reply.bulk(text);

@@ -1,8 +1,8 @@
 //! Several strings in one step: every other connection sees all of it or nothing.
 
 use super::super::{Arg, Args, CommandError, Context, Flags, Group, KeyFlags, Outcome, Spec};
-use super::answer;
-use super::set::{Options, write_until};
+use super::set::Options;
+use super::{answer, store};
 use crate::number::parse_i64;
 use crate::store::{Deadline, Key, WriteLocks};
 
@@ -148,6 +148,6 @@ fn take_pairs<'a>(args: &mut Args<'a>, count: usize) -> Result<(Vec<Key<'a>>, Ve
 /// Writes in order, so that of a key named twice the last value stays.
 fn write(cx: &Context<'_>, locks: &mut WriteLocks<'_>, keys: &[Key<'_>], values: &[&[u8]], deadline: Deadline) {
     for (&key, value) in keys.iter().zip(values) {
-        write_until(&mut locks.slot(cx.keys.target(key), cx.keys.moment()), value, cx.input, deadline, cx.now());
+        store(&mut locks.slot(cx.keys.target(key), cx.keys.moment()), value, cx.input, deadline);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::{Arg, Args, CommandError, Context, Deprecated, Flags, Group, KeyFlags, Outcome, Spec, positions};
 use super::check_len;
-use crate::store::{Deadline, Found};
+use crate::store::{Deadline, Event, Found};
 
 pub(in super::super) const SPECS: &[&Spec] = &[&GETRANGE, &SUBSTR, &SETRANGE, &APPEND];
 
@@ -78,6 +78,7 @@ fn setrange(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
         let start = usize::try_from(offset).map_err(|_| CommandError::StringTooLong)?;
         let end = start + value.len();
         slot.edit(len.max(end), |bytes| bytes[start..end].copy_from_slice(value));
+        slot.tell(Event::SETRANGE);
         Ok(len.max(end))
     })?;
     cx.reply.len(len);
@@ -105,6 +106,7 @@ fn append(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let len = cx.keys.write(key, |slot| {
         let Some(len) = slot.get().map(|found| found.value().len()) else {
             slot.set(value, Deadline::None);
+            slot.tell(Event::APPEND);
             return Ok(value.len());
         };
         let end = len + value.len();
@@ -112,6 +114,7 @@ fn append(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
             return Err(CommandError::StringTooLong);
         }
         slot.edit(end, |bytes| bytes[len..].copy_from_slice(value));
+        slot.tell(Event::APPEND);
         Ok(end)
     })?;
     cx.reply.len(len);

@@ -1,11 +1,12 @@
 //! Writing whole strings, with conditions and deadlines: SET and its elder relatives, and GETEX, which shares its options.
 
-use super::super::{Arg, Args, Argv, Choice, CommandError, Context, Flags, Group, Input, KeyFlags, Keyword, Outcome, Spec};
+use super::super::generic::{delete, expire::persist};
+use super::super::{Arg, Args, Argv, Choice, CommandError, Context, Flags, Group, KeyFlags, Keyword, Outcome, Spec};
 use super::compare::Comparison;
 use super::{answer, store};
 use crate::clock::UnixMillis;
 use crate::number::parse_i64;
-use crate::store::{Deadline, Found, Key, Slot};
+use crate::store::{Deadline, Event, Found, Key};
 
 pub(in super::super) const SPECS: &[&Spec] = &[&SET, &SETNX, &SETEX, &PSETEX, &GETEX];
 
@@ -238,34 +239,25 @@ fn set(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
 fn set_with_options(cx: &mut Context<'_>, key: Key<'_>, value: &[u8], args: &mut Args<'_>) -> Outcome {
     let options = Options::of_set(args)?;
     let deadline = options.deadline(cx)?.unwrap_or(Deadline::None);
-    let now = cx.now();
-    let (found, written) = cx.keys.write(key, |slot| {
+    let written = cx.keys.write(key, |slot| {
         let written = options.allow(slot.get())?;
         if options.get {
             answer(&mut cx.reply, slot.get());
+            cx.keys.count(key, slot.is_present());
         }
-        let found = slot.is_present();
         if written {
-            write_until(slot, value, cx.input, deadline, now);
+            // A deadline that has passed removes the key as any other does.
+            store(slot, value, cx.input, deadline);
         }
-        Ok((found, written))
+        Ok(written)
     })?;
     match (options.get, written) {
         // The old value was the answer.
-        (true, _) => cx.keys.count(found),
+        (true, _) => {}
         (false, true) => cx.reply.ok(),
         (false, false) => cx.reply.null(),
     }
     Ok(())
-}
-
-/// Writes a value whose deadline may have passed already.
-pub(super) fn write_until(slot: &mut Slot<'_>, value: &[u8], input: Input<'_>, deadline: Deadline, now: UnixMillis) {
-    if matches!(deadline, Deadline::At(at) if at <= now) {
-        slot.remove();
-    } else {
-        store(slot, value, input, deadline);
-    }
 }
 
 const SETNX: Spec = Spec {
@@ -358,23 +350,27 @@ fn getex(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     // A missing key is answered before the time is looked at.
     let deadline = options.deadline(cx);
     let now = cx.now();
-    let outcome = cx.keys.write(key, |slot| {
+    cx.keys.write(key, |slot| {
+        cx.keys.count(key, slot.is_present());
         let Some(found) = slot.get() else {
             cx.reply.null();
-            return Ok(false);
+            return Ok(());
         };
         let deadline = deadline?;
         answer(&mut cx.reply, Some(found));
         match deadline {
             None | Some(Deadline::Keep) => {}
-            Some(Deadline::None) => slot.set_deadline(None),
-            Some(Deadline::At(at)) if at <= now => {
-                slot.remove();
+            Some(Deadline::None) => {
+                persist(slot);
             }
-            Some(Deadline::At(at)) => slot.set_deadline(Some(at)),
+            Some(Deadline::At(at)) if at <= now => {
+                delete(slot);
+            }
+            Some(Deadline::At(at)) => {
+                slot.set_deadline(Some(at));
+                slot.tell(Event::EXPIRE);
+            }
         }
-        Ok(true)
-    });
-    cx.keys.count(*outcome.as_ref().unwrap_or(&true));
-    outcome.map(drop)
+        Ok(())
+    })
 }

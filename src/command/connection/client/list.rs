@@ -130,6 +130,7 @@ impl Lines {
 
     fn push(&mut self, client: &Client) {
         let names = client.names();
+        let queued = names.queued.map_or("-1".to_owned(), |queued| queued.to_string());
         let active = UnixMillis(client.active.load(Ordering::Relaxed));
         let age = self.now.seconds().saturating_sub(client.created.seconds());
         let idle = self.now.seconds().saturating_sub(active.seconds());
@@ -144,7 +145,9 @@ impl Lines {
         let mut tail = String::new();
         write!(head, "id={} addr={} laddr={} fd={fd} name=", client.id, client.addr, client.laddr)
             .and_then(|()| write!(tail, " age={age} idle={idle} flags={} db={db}", letters(client)))
-            .and_then(|()| write!(tail, " sub=0 psub=0 ssub=0 multi=-1 watch=0 qbuf={query_bytes} qbuf-free=0"))
+            .and_then(|()| {
+                write!(tail, " sub=0 psub=0 ssub=0 multi={queued} watch={} qbuf={query_bytes} qbuf-free=0", names.watching)
+            })
             .and_then(|()| write!(tail, " argv-mem={argv_bytes} multi-mem=0 rbs=0 rbp=0 obl={output_bytes} oll=0"))
             .and_then(|()| write!(tail, " omem={output_memory} tot-mem={total} events=r"))
             .and_then(|()| write!(tail, " cmd={}", self.commands.get(client.last_command()).unwrap_or(&"NULL")))
@@ -158,9 +161,11 @@ impl Lines {
 
 /// A connection's properties, a letter each.
 fn letters(client: &Client) -> String {
-    const LETTERS: [(u32, char); 6] = [
+    const LETTERS: [(u32, char); 8] = [
         (Client::MONITOR, 'O'),
+        (Client::MULTI, 'x'),
         (Client::BLOCKED, 'b'),
+        (Client::STALE, 'd'),
         (Client::CLOSING, 'c'),
         (Client::UNIX_SOCKET, 'U'),
         (Client::NO_EVICT, 'e'),

@@ -1,27 +1,29 @@
 //! What is noted of requests beyond their answers, if somebody asks for it: how long they took, and what monitors see.
 
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::clock::UnixMillis;
-use crate::command::{Context, Flags, Request};
 use crate::shared::Shared;
 use crate::slowlog::{self, SlowEntry};
 
+use super::{Context, Flags, Request};
+
 /// What has been asked for that makes every request cost more. Looked at once a batch, and again behind a request that may have changed
 /// it: what another connection asks for takes effect with the next batch.
-#[derive(Clone, Copy)]
-pub(super) struct Watch {
+#[derive(Clone, Copy, Debug)]
+pub struct Notes {
     /// `CLIENT PAUSE` holds some requests back.
-    pub(super) paused: bool,
+    pub paused: bool,
     /// The slow log asks about commands that are otherwise not worth two looks at the clock: its threshold is below a millisecond.
-    pub(super) time_all: bool,
+    pub time_all: bool,
     /// Somebody sees every request.
-    pub(super) monitors: bool,
+    pub monitors: bool,
 }
 
-impl Watch {
-    pub(super) fn look(shared: &Shared, now: UnixMillis) -> Self {
+impl Notes {
+    /// What is asked for at the beginning of a batch.
+    pub fn look(shared: &Shared, now: UnixMillis) -> Self {
         Self {
             paused: shared.clients.paused(true, now).is_some(),
             time_all: (0..1000).contains(&shared.settings.slowlog_micros.load(Ordering::Relaxed)),
@@ -30,20 +32,20 @@ impl Watch {
     }
 
     /// Once all requests are timed, all that follow in the batch are.
-    pub(super) fn again(self, shared: &Shared, now: UnixMillis) -> Self {
+    pub fn again(self, shared: &Shared, now: UnixMillis) -> Self {
         let new = Self::look(shared, now);
         Self { time_all: self.time_all || new.time_all, ..new }
     }
 }
 
-/// Notes how long a request took that has just been answered. Returns the nanoseconds since it `begun`.
+/// Notes how long a request took that has just been answered. Returns the time since it `begun`.
 #[cold]
-pub(super) fn time<'r>(cx: &mut Context<'_>, request: impl FnOnce() -> Request<'r>, ran: bool, begun: Instant) -> u64 {
-    let taken = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+pub fn time<'r>(cx: &mut Context<'_>, request: impl FnOnce() -> Request<'r>, ran: bool, begun: Instant) -> Duration {
+    let taken = begun.elapsed();
     if !ran {
         return taken;
     }
-    let nanos = taken.saturating_add(cx.busy_nanos());
+    let nanos = u64::try_from(taken.as_nanos()).unwrap_or(u64::MAX).saturating_add(cx.busy_nanos());
     cx.stats.commands[cx.command.id].nanos.add(nanos);
     let millis = nanos / 1_000_000;
     let threshold = cx.shared.settings.latency_millis.load(Ordering::Relaxed);
