@@ -23,6 +23,7 @@ mod scripting;
 mod server;
 mod spec;
 mod string;
+mod syntax;
 mod table;
 mod transactions;
 
@@ -31,10 +32,11 @@ pub use dispatch::{Request, dispatch, held_back, named, resume};
 pub use error::CommandError;
 pub use input::Input;
 pub use keyspace::Keyspace;
-pub use keyword::Choice;
+pub use keyword::{Choice, Keyword};
 pub use notes::{Notes, time};
 pub use server::monitor::show as show_monitors;
-pub use spec::{Arg, ArgKind, Deprecated, Flags, Group, KeyFlags, Spec};
+pub use spec::{Deprecated, Flags, Group, Origin, Spec};
+pub use syntax::{Arg, ArgKind, KeyFlags};
 pub use table::{Command, table};
 pub use transactions::unwatch;
 
@@ -52,7 +54,9 @@ use crate::store::{LEN_MAX, Touch};
 /// The commands of every group.
 const GROUPS: &[&[&Spec]] = &[
     string::SPECS,
+    string::compare::SPECS,
     string::counter::SPECS,
+    string::increx::SPECS,
     string::lcs::SPECS,
     string::many::SPECS,
     string::part::SPECS,
@@ -98,8 +102,8 @@ pub struct Context<'a> {
     pub wait: Option<Wait>,
     /// What is noted of every request.
     pub notes: Notes,
-    /// The place in the reply up to which CLIENT REPLY has been heeded.
-    pub settled: usize,
+    /// EXEC has heeded CLIENT REPLY for itself and for each request that it has run.
+    pub has_settled: bool,
     /// Within EXEC, where nothing may wait.
     pub in_exec: bool,
 }

@@ -341,7 +341,7 @@ fn context<'a>(
         command: &command::table().commands()[0],
         wait: None,
         notes: Notes::look(shared, now),
-        settled: 0,
+        has_settled: false,
         in_exec: false,
     }
 }

@@ -64,7 +64,7 @@ pub use error::Error;
 #[doc(hidden)]
 pub mod internals {
     pub use crate::clock::{Clock, UnixMillis};
-    pub use crate::command::{Arg as SyntaxArg, ArgKind, Command, Flags, Group, Spec, table};
+    pub use crate::command::{Arg as SyntaxArg, ArgKind, Command, Flags, Group, Origin, Spec, table};
     pub use crate::conversation::{Conversation, Fed, TOO_MANY_CLIENTS, Then, Worker};
     pub use crate::resp::{Arg, Argv, Frame, Limits, Output, Parsed, Parser, Protocol, ProtocolError, Reply, decode};
     pub use crate::session::Session;

@@ -1,5 +1,6 @@
 //! Runs one request: the guards, in Redis's order, then the handler. Names no command.
 
+use std::mem;
 use std::sync::atomic::Ordering;
 
 use super::error::{ECHO_BYTES_MAX, shown};
@@ -35,7 +36,7 @@ impl<'a> Request<'a> {
 /// `cx.command` is that command.
 #[inline]
 pub fn dispatch(cx: &mut Context<'_>, request: Request<'_>) -> bool {
-    cx.settled = cx.reply.mark();
+    let mark = cx.reply.mark();
     let mut args = Args::new(request.argv, cx.shared.store.hasher(), request.hash);
     let ran = match admit(cx, request.command, &mut args) {
         Ok(command) if cx.session.transaction.is_some() && is_queued(cx, command, &request) => false,
@@ -49,7 +50,7 @@ pub fn dispatch(cx: &mut Context<'_>, request: Request<'_>) -> bool {
         }
     };
     if cx.session.reply_mode != ReplyMode::On {
-        silence(cx);
+        silence(cx, mark);
     }
     ran
 }
@@ -112,13 +113,13 @@ fn refuse(cx: &mut Context<'_>, command: Option<&Command>, error: CommandError) 
 
 /// Answers for a command that has waited.
 pub fn resume(cx: &mut Context<'_>, wait: Wait, unblock: Option<Unblock>) {
-    cx.settled = cx.reply.mark();
+    let mark = cx.reply.mark();
     let outcome = if unblock == Some(Unblock::Error) { Err(CommandError::Unblocked) } else { (wait.then)(cx, wait.carried) };
     if let Err(error) = outcome {
         fail(cx, &error);
     }
     if cx.session.reply_mode != ReplyMode::On {
-        silence(cx);
+        silence(cx, mark);
     }
 }
 
@@ -146,9 +147,9 @@ fn fail(cx: &mut Context<'_>, error: &CommandError) {
     cx.reply.error(&text);
 }
 
-/// Takes back what was answered since the request began: the client does not want to hear it. What waits answers later.
+/// Takes back what was answered since `mark`: the client does not want to hear it. What waits answers later.
 #[cold]
-fn silence(cx: &mut Context<'_>) {
+fn silence(cx: &mut Context<'_>, mark: usize) {
     if cx.wait.is_some() {
         return;
     }
@@ -157,7 +158,9 @@ fn silence(cx: &mut Context<'_>) {
         ReplyMode::Off => ReplyMode::Off,
         ReplyMode::SkipNext => ReplyMode::Skip,
     };
-    cx.reply.rewind(cx.settled);
+    if !mem::take(&mut cx.has_settled) {
+        cx.reply.rewind(mark);
+    }
 }
 
 /// The command or subcommand of a request, and how many words its name takes.
@@ -193,7 +196,8 @@ fn admit(cx: &Context<'_>, command: Option<&'static Command>, args: &mut Args<'_
     Ok(found)
 }
 
-#[inline]
+#[expect(clippy::inline_always, reason = "the other place that calls it is rare, and this one is not")]
+#[inline(always)]
 fn run(cx: &mut Context<'_>, command: &'static Command, args: &mut Args<'_>) {
     cx.command = command;
     if command.spec.has(Flags::ALONE) {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Arg, ArgKind, Command, Flags, Group, table};
+use super::{Arg, ArgKind, Command, Flags, Group, Origin, Spec, table};
 
 /// The groups in the order of the document.
 const GROUPS: &[Group] = &[
@@ -60,10 +60,19 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
+/// The version that brought a command, and the server if it was not Redis.
+fn since(spec: &Spec) -> String {
+    match spec.origin {
+        Origin::Redis => spec.since.to_owned(),
+        Origin::Valkey => format!("Valkey {}", spec.since),
+    }
+}
+
 fn document() -> String {
     let mut out = String::from(
         "# Commands\n\n\
-         Each stands with the version of Redis that brought it and what it costs. `redis-cli` shows the same as hints and with `help`.\n\
+         Each stands with the version of Redis that brought it, or of Valkey where that is said, and what it costs.\n\
+         `redis-cli` shows the same as hints and with `help`.\n\
          `[...]` may be left out, `a | b` is one or the other, and `...` is more of the same.\n",
     );
     for group in GROUPS {
@@ -81,7 +90,7 @@ fn document() -> String {
             let instead =
                 spec.deprecated.map(|deprecated| format!(" Since {} better: {}.", deprecated.since, deprecated.replaced_by));
             let summary = cell(&format!("{}{}", spec.summary, instead.unwrap_or_default()));
-            writeln!(out, "| `{usage}` | {} | {} | {summary} |", spec.since, cell(spec.complexity))
+            writeln!(out, "| `{usage}` | {} | {} | {summary} |", since(spec), cell(spec.complexity))
                 .expect("a String takes everything");
         }
     }

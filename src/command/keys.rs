@@ -1,7 +1,9 @@
 //! Where a command's keys stand, and to which access categories it belongs: derived from its Spec.
 
 use super::Argv;
-use super::spec::{Arg, ArgKind, Flags, KeyFlags, Spec};
+use super::spec::{Flags, Spec};
+use super::syntax::{Arg, ArgKind, KeyFlags};
+use crate::number::parse_i64;
 
 /// A run of keys in a request, as `COMMAND INFO` describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +12,8 @@ pub struct KeySpec {
     pub flags: KeyFlags,
     /// The position of the first one.
     pub first: usize,
+    /// The position of the argument that says how many there are; `None` when `last` tells.
+    pub count_at: Option<usize>,
     /// The last one: counted from the first, or from the end of the request when negative.
     pub last: i32,
     /// From one to the next.
@@ -17,11 +21,16 @@ pub struct KeySpec {
 }
 
 impl KeySpec {
-    /// The positions of its keys in a request of `argc` arguments; `None` when the first one is missing.
-    fn positions(&self, argc: usize) -> Option<impl Iterator<Item = usize>> {
-        let last = match usize::try_from(self.last) {
-            Ok(last) => self.first + last,
-            Err(_) => argc.checked_sub(1)?,
+    /// The positions of its keys in a request; `None` when the first one is missing, or the last one of so many.
+    fn positions(&self, argv: &Argv<'_>) -> Option<impl Iterator<Item = usize>> {
+        let argc = argv.len();
+        let last = match (self.count_at, usize::try_from(self.last)) {
+            (Some(at), _) => {
+                let behind_first = usize::try_from(parse_i64(argv.get(at)?)?).ok()?.checked_sub(1)?;
+                behind_first.checked_mul(self.step)?.checked_add(self.first)?
+            }
+            (None, Ok(last)) => self.first + last,
+            (None, Err(_)) => argc.checked_sub(1)?,
         };
         (self.first <= last && last < argc).then(|| (self.first..=last).step_by(self.step))
     }
@@ -30,6 +39,7 @@ impl KeySpec {
 /// The runs of keys in a syntax whose first argument stands at `position`.
 pub(super) fn key_specs(syntax: &[Arg], mut position: usize) -> Vec<KeySpec> {
     let mut specs: Vec<KeySpec> = Vec::new();
+    let mut count_at = None;
     for arg in syntax {
         // Behind what may be left out or repeated, no position is certain.
         if arg.flags & Arg::OPTIONAL != 0 {
@@ -42,14 +52,18 @@ pub(super) fn key_specs(syntax: &[Arg], mut position: usize) -> Vec<KeySpec> {
             ArgKind::Key => {
                 match specs.last_mut() {
                     Some(run) if !repeated && run.flags == arg.key && run.last >= 0 => run.last += 1,
-                    _ => specs.push(KeySpec { flags: arg.key, first: position, last, step: 1 }),
+                    _ => specs.push(KeySpec { flags: arg.key, first: position, count_at, last, step: 1 }),
                 }
                 position += 1;
             }
             ArgKind::Block => {
                 let step = if repeated { arg.args.len() } else { 1 };
-                specs.extend(key_specs(arg.args, position).into_iter().map(|run| KeySpec { last, step, ..run }));
+                specs.extend(key_specs(arg.args, position).into_iter().map(|run| KeySpec { count_at, last, step, ..run }));
                 position += arg.args.len();
+            }
+            ArgKind::KeyCount => {
+                count_at = Some(position);
+                position += 1;
             }
             ArgKind::OneOf if arg.args.iter().any(|choice| !matches!(choice.kind, ArgKind::PureToken)) => break,
             _ => position += 1,
@@ -66,7 +80,7 @@ pub(super) fn find(spec: &Spec, specs: &[KeySpec], argv: &Argv<'_>) -> Option<Ve
     let mut found = Vec::new();
     for run in specs {
         let flags = spec.key_flags.map_or(run.flags, |decide| decide(argv));
-        found.extend(run.positions(argv.len())?.map(|position| (position, flags)));
+        found.extend(run.positions(argv)?.map(|position| (position, flags)));
     }
     Some(found)
 }

@@ -1,6 +1,8 @@
 //! Strings: values that are read and written whole, in part, or counted.
 
+pub(super) mod compare;
 pub(super) mod counter;
+pub(super) mod increx;
 pub(super) mod lcs;
 pub(super) mod many;
 pub(super) mod part;

@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::dispatch::execute;
 use super::{Arg, Args, CommandError, Context, Flags, Group, KeyFlags, Outcome, Request, Spec, notes, server, table};
 use crate::clients::Client;
-use crate::session::{Queue, Session, Transaction};
+use crate::session::{Queue, ReplyMode, Session, Transaction};
 use crate::shared::Shared;
 
 pub(super) const SPECS: &[&Spec] = &[&MULTI, &EXEC, &DISCARD, &WATCH, &UNWATCH];
@@ -69,15 +69,14 @@ fn exec(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
         cx.reply.null_array();
         return Ok(());
     }
-    cx.reply.array(queue.len());
-    // Whoever is not to hear of EXEC does not hear the head, and each request is then answered or not on its own.
-    if cx.is_silent() {
-        cx.reply.rewind(cx.settled);
+    // Each request is answered or not on its own, and so is EXEC.
+    if !cx.is_silent() {
+        cx.reply.array(queue.len());
     }
     cx.in_exec = true;
     run(cx, &queue);
     cx.in_exec = false;
-    cx.settled = cx.reply.mark();
+    cx.has_settled = cx.session.reply_mode != ReplyMode::On;
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! A batch: the requests that have been parsed and not yet run, in buffers that the worker thread lends. Must not run them.
 
+use std::ptr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -105,13 +106,14 @@ impl Worker {
         let share = nanos / u64::from(untimed.count_ones().max(1));
         while untimed != 0 {
             let first = untimed.trailing_zeros() as usize;
-            let id = |parsing: &Parsing| parsing.command.map_or(0, |command| command.id);
-            let first_id = id(&self.requests[first]);
+            let command = self.requests[first].command.map(ptr::from_ref);
             // Most batches ask for one thing many times.
-            let is_alike = |at: &usize| untimed >> at & 1 == 1 && id(&self.requests[*at]) == first_id;
-            let end = first + (first..self.requests.len()).take_while(is_alike).count();
-            self.stats.commands[first_id].nanos.add(share * (end - first) as u64);
-            untimed &= u64::MAX.checked_shl(u32::try_from(end).unwrap_or(u32::MAX)).unwrap_or(0);
+            let runs = self.requests[first..].iter().take_while(|parsing| parsing.command.map(ptr::from_ref) == command).count();
+            let alike = runs.min((!(untimed >> first)).trailing_zeros() as usize);
+            if let Some(command) = self.requests[first].command {
+                self.stats.commands[command.id].nanos.add(share * alike as u64);
+            }
+            untimed &= u64::MAX << first << alike;
         }
     }
 }

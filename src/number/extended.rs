@@ -4,10 +4,13 @@
 //! if they are rounded as this format rounds: to nearest, ties to even, with gradual underflow. Knows no NaN: what would be one is
 //! refused.
 
+use std::cmp::Ordering;
+use std::ops::Neg;
+
 use super::natural::Natural;
 
 /// A number of the extended format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Extended {
     /// `mantissa * 2^exponent`, negated or not.
     Finite {
@@ -18,8 +21,11 @@ pub enum Extended {
         /// From -16,445 to 16,320.
         exponent: i32,
     },
-    /// Beyond all others, on either side.
-    Infinite,
+    /// Beyond all others.
+    Infinite {
+        /// Whether it is below all of them.
+        negative: bool,
+    },
 }
 
 /// The exponent below which nothing is represented.
@@ -39,6 +45,11 @@ const PLACES_MIN: i64 = -4950;
 impl Extended {
     /// Zero.
     pub const ZERO: Self = Self::Finite { negative: false, mantissa: 0, exponent: EXPONENT_MIN };
+    /// The largest that is not infinite.
+    pub const MAX: Self = Self::Finite { negative: false, mantissa: u64::MAX, exponent: EXPONENT_MAX };
+
+    /// The smallest that is not infinite.
+    pub const MIN: Self = Self::Finite { negative: true, mantissa: u64::MAX, exponent: EXPONENT_MAX };
 
     /// Reads what Redis takes for a `long double`: all that C's `strtold` takes, decimal, hexadecimal or infinite, as long as nothing
     /// stands around it, it is no NaN, and it neither overflows nor vanishes in rounding.
@@ -53,7 +64,9 @@ impl Extended {
         };
         match magnitude {
             [b'0', b'x' | b'X', hex @ ..] => Literal::split(hex, b'p', u8::is_ascii_hexdigit)?.hexadecimal(negative),
-            _ if magnitude.eq_ignore_ascii_case(b"inf") || magnitude.eq_ignore_ascii_case(b"infinity") => Some(Self::Infinite),
+            _ if magnitude.eq_ignore_ascii_case(b"inf") || magnitude.eq_ignore_ascii_case(b"infinity") => {
+                Some(Self::Infinite { negative })
+            }
             _ => Literal::split(magnitude, b'e', u8::is_ascii_digit)?.decimal(negative),
         }
     }
@@ -86,16 +99,37 @@ impl Extended {
             (false, false) => (other_negative, b - a),
         };
         match Self::round(negative, sum, a_exponent.max(b_exponent), false) {
-            Self::Infinite => None,
+            Self::Infinite { .. } => None,
             sum => Some(sum),
+        }
+    }
+
+    /// Whether it is infinite, on either side.
+    pub fn is_infinite(self) -> bool {
+        matches!(self, Self::Infinite { .. })
+    }
+
+    /// Whether it is below zero, which a zero may also be said to be.
+    pub fn is_negative(self) -> bool {
+        match self {
+            Self::Finite { negative, .. } | Self::Infinite { negative } => negative,
+        }
+    }
+
+    /// What it is compared by without its sign: of two numbers the one with the larger exponent is larger, since all but the smallest
+    /// have the highest bit of their mantissa set, and the smallest have the smallest exponent.
+    fn magnitude(self) -> (i32, u64) {
+        match self {
+            Self::Finite { mantissa, exponent, .. } => (exponent, mantissa),
+            Self::Infinite { .. } => (i32::MAX, 0),
         }
     }
 
     /// Appends it as Redis prints it: 17 digits behind the point, trailing zeros taken away, never an exponent.
     pub fn push(self, out: &mut Vec<u8>) {
-        let Self::Finite { negative, mantissa, exponent } = self else {
-            out.extend_from_slice(b"inf");
-            return;
+        let (negative, mantissa, exponent) = match self {
+            Self::Finite { negative, mantissa, exponent } => (negative, mantissa, exponent),
+            Self::Infinite { negative } => return out.extend_from_slice(if negative { b"-inf" } else { b"inf" }),
         };
         let below_one = exponent.unsigned_abs();
         if exponent >= 0 {
@@ -121,6 +155,13 @@ impl Extended {
         }
     }
 
+    /// It as Redis prints it: see [`Self::push`].
+    pub fn to_text(self) -> String {
+        let mut out = Vec::new();
+        self.push(&mut out);
+        out.into_iter().map(char::from).collect()
+    }
+
     /// The number nearest to `top * 2^exponent`, or to a little more than that if there is something `below`.
     fn round(negative: bool, top: u128, exponent: i32, below: bool) -> Self {
         if top == 0 {
@@ -143,14 +184,44 @@ impl Extended {
             Ok(mantissa) => (mantissa, exponent),
             Err(_) => (1 << 63, exponent + 1),
         };
-        if exponent > EXPONENT_MAX { Self::Infinite } else { Self::Finite { negative, mantissa, exponent } }
+        if exponent > EXPONENT_MAX { Self::Infinite { negative } } else { Self::Finite { negative, mantissa, exponent } }
     }
 
     /// [`Self::round`] for text that says something else than zero: Redis refuses it when it is read as zero or infinite.
     fn round_text(negative: bool, top: u128, exponent: i32, below: bool) -> Option<Self> {
         match Self::round(negative, top, exponent, below) {
-            Self::Infinite | Self::Finite { mantissa: 0, .. } => None,
+            Self::Infinite { .. } | Self::Finite { mantissa: 0, .. } => None,
             number => Some(number),
+        }
+    }
+}
+
+impl PartialEq for Extended {
+    fn eq(&self, other: &Self) -> bool {
+        self.partial_cmp(other) == Some(Ordering::Equal)
+    }
+}
+
+impl PartialOrd for Extended {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        let is_zero = |number: Self| matches!(number, Self::Finite { mantissa: 0, .. });
+        Some(match (self.is_negative(), other.is_negative()) {
+            _ if is_zero(*self) && is_zero(*other) => Ordering::Equal,
+            (false, false) => self.magnitude().cmp(&other.magnitude()),
+            (true, true) => other.magnitude().cmp(&self.magnitude()),
+            (true, false) => Ordering::Less,
+            (false, true) => Ordering::Greater,
+        })
+    }
+}
+
+impl Neg for Extended {
+    type Output = Self;
+
+    fn neg(self) -> Self {
+        match self {
+            Self::Finite { negative, mantissa, exponent } => Self::Finite { negative: !negative, mantissa, exponent },
+            Self::Infinite { negative } => Self::Infinite { negative: !negative },
         }
     }
 }
@@ -302,6 +373,19 @@ mod tests {
         check("1e4932", "1e4932", None);
         check("inf", "1", None);
         check("inf", "-infinity", None);
+    }
+
+    #[test]
+    fn numbers_are_in_order() {
+        let texts = ["-inf", "-1e4932", "-2", "-1.5", "-1e-4950", "0", "1e-4950", "0.1", "1", "1.5", "2", "1e4932", "inf"];
+        let numbers: Vec<_> = texts.iter().map(|text| Extended::parse(text.as_bytes()).expect(text)).collect();
+        for (place, number) in numbers.iter().enumerate() {
+            for (other_place, other) in numbers.iter().enumerate() {
+                assert_eq!(number.partial_cmp(other), Some(place.cmp(&other_place)), "{} and {}", texts[place], texts[other_place]);
+            }
+        }
+        assert!(numbers[1] > Extended::MIN && numbers[11] < Extended::MAX && numbers[12] > Extended::MAX);
+        assert_eq!(-Extended::ZERO, Extended::ZERO);
     }
 
     #[test]

@@ -1,21 +1,24 @@
-//! The corpus against a real redis-server, which is the judge of what it says.
+//! The corpus against a real redis-server, which is the judge of what it says, and a few files of it against Valkey's server.
 //! Knows nothing of our server: what differs by intention stands in `tests/transcripts/differences.txt`.
 
+use std::path::Path;
 use std::process::Command;
 use std::sync::LazyLock;
 
+use redlet::internals::{Origin, Spec};
+
 use crate::differences::Differences;
 use crate::play::Delivery;
-use crate::process::Server;
+use crate::process::{self, Server};
 use crate::record;
 use crate::stage::check;
-use crate::transcript::{self, Transcript};
+use crate::transcript::{self, Judge, Transcript};
 
-/// The files that this version of redis-server can judge.
-fn judged_corpus() -> Vec<Transcript> {
-    let version = version();
+/// The files that a server can judge which is of this version.
+fn judged_corpus(judge: Judge, version: &str) -> Vec<Transcript> {
     let mut corpus = transcript::corpus();
-    corpus.retain(|transcript| transcript.since.as_deref().is_none_or(|since| numbers(since) <= numbers(&version)));
+    corpus.retain(|transcript| transcript.judge == judge);
+    corpus.retain(|transcript| transcript.since.as_deref().is_none_or(|since| numbers(since) <= numbers(version)));
     corpus
 }
 
@@ -25,8 +28,17 @@ pub(crate) fn knows(since: &str) -> bool {
     numbers(since) <= *VERSION
 }
 
+/// Whether this version of redis-server has the command.
+pub(crate) fn knows_command(spec: &Spec) -> bool {
+    spec.origin == Origin::Redis && knows(spec.since)
+}
+
 fn version() -> String {
-    let output = Command::new("redis-server").arg("--version").output().expect("redis-server is installed");
+    version_of("redis-server".as_ref())
+}
+
+fn version_of(server: &Path) -> String {
+    let output = Command::new(server).arg("--version").output().expect("the server is installed");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let version = text.split_whitespace().find_map(|word| word.strip_prefix("v="));
     version.unwrap_or_else(|| panic!("no version in {text:?}")).to_owned()
@@ -39,10 +51,23 @@ fn numbers(version: &str) -> Vec<u32> {
 #[test]
 #[ignore = "needs redis-server"]
 fn a_real_server_answers_as_the_corpus_says() {
+    judge(&judged_corpus(Judge::Redis, &version()), &Differences::load(), Server::redis);
+}
+
+/// What newer Redis servers have and Valkey too, and what only Valkey has.
+#[test]
+#[ignore = "needs Valkey's server"]
+fn valkey_answers_as_its_part_of_the_corpus_says() {
+    let server = process::valkey_server();
+    judge(&judged_corpus(Judge::Valkey, &version_of(&server)), &Differences::none(), || Server::valkey(&server));
+}
+
+/// Plays the files to new servers, or has these fill in the replies.
+#[track_caller]
+fn judge(corpus: &[Transcript], differences: &Differences, new_server: impl Fn() -> Server + Sync) {
+    let new_peer = || new_server().into_peer();
     if std::env::var_os("REDLET_RECORD").is_some() {
-        record::record(&judged_corpus(), &Differences::load());
-        return;
+        return record::record(corpus, differences, new_peer);
     }
-    let deliveries = [Delivery::OneByOne, Delivery::Pipelined];
-    check(&judged_corpus(), &deliveries, &Differences::load(), || Server::redis().into_peer());
+    check(corpus, &[Delivery::OneByOne, Delivery::Pipelined], differences, new_peer);
 }

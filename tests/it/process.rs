@@ -27,11 +27,20 @@ pub(crate) struct Server {
 impl Server {
     /// Debian's redis-server with nothing configured but what the corpus needs.
     pub(crate) fn redis() -> Server {
+        Server::redis_or_kin("redis-server".as_ref())
+    }
+
+    /// Valkey's server in the same way. It lies at `program`: see [`valkey_server`].
+    pub(crate) fn valkey(program: &Path) -> Server {
+        Server::redis_or_kin(program)
+    }
+
+    fn redis_or_kin(program: &Path) -> Server {
         // A port that was free a moment ago may be taken by now, so a start that fails is tried again.
         for _ in 0..5 {
             let directory = new_directory();
             let address = free_address();
-            let mut command = Command::new("redis-server");
+            let mut command = Command::new(program);
             command.args(["--port", &address.port().to_string(), "--save", "", "--enable-debug-command", "yes"]);
             let child = start(command.stdout(Stdio::null()).stderr(Stdio::null()), &directory);
             let mut server = Server { child, address, directory, _stdout_kept: None };
@@ -39,7 +48,7 @@ impl Server {
                 return server;
             }
         }
-        panic!("redis-server does not start; it is in Debian's package redis-server");
+        panic!("{} does not start; redis-server is in Debian's package redis-server", program.display());
     }
 
     /// Our binary, which tells the port it got on its first line.
@@ -129,6 +138,26 @@ impl Server {
         let ours = format!("process_id:{}\r\n", self.child.id());
         heard.windows(ours.len()).any(|part| part == ours.as_bytes())
     }
+}
+
+/// Where Valkey's server lies: `VALKEY_SERVER`, else the one on PATH, else the one that `benches/compare/run --install` has fetched.
+pub(crate) fn valkey_server() -> PathBuf {
+    if let Some(named) = std::env::var_os("VALKEY_SERVER") {
+        return named.into();
+    }
+    let on_path = PathBuf::from("valkey-server");
+    if Command::new(&on_path).arg("--version").output().is_ok() {
+        return on_path;
+    }
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let told = Command::new(package.join("target/compare/venv/bin/python"))
+        .arg("-B")
+        .arg(package.join("benches/peers/installed.py"))
+        .output()
+        .expect("no valkey-server on PATH, and benches/compare/run --install has not fetched one");
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    let path = told.lines().nth(1).filter(|path| !path.is_empty());
+    PathBuf::from(path.expect("what benches/compare/run --install has fetched holds a valkey-server for this machine"))
 }
 
 impl Drop for Server {

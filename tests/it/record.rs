@@ -7,7 +7,6 @@ use std::time::Duration;
 use crate::differences::Differences;
 use crate::frame;
 use crate::play::{Heard, Peer, all_match, greet};
-use crate::process::Server;
 use crate::reply::{Kind, Protocol, Reply};
 use crate::stage::on_threads;
 use crate::transcript::{Say, Step, Transcript};
@@ -25,7 +24,7 @@ struct Take {
 }
 
 /// Rewrites the reply lines of every file where the real server answers otherwise.
-pub(crate) fn record(corpus: &[Transcript], differences: &Differences) {
+pub(crate) fn record<P: Peer>(corpus: &[Transcript], differences: &Differences, new_peer: impl Fn() -> P + Sync) {
     on_threads(corpus, |transcript| {
         if differences.lists_file(&transcript.name()) {
             return;
@@ -34,7 +33,7 @@ pub(crate) fn record(corpus: &[Transcript], differences: &Differences) {
             .protocols()
             .into_iter()
             .map(|protocol| {
-                listen(transcript, protocol, &mut Server::redis().into_peer())
+                listen(transcript, protocol, &mut new_peer())
                     .unwrap_or_else(|error| panic!("{} in {protocol:?}: {error}", transcript.name()))
             })
             .collect();

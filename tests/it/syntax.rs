@@ -149,6 +149,9 @@ fn sample(command: &Command, arg: &SyntaxArg) -> String {
     let value = match (command.full_name, arg.name) {
         ("move", "db") | ("swapdb", "index2") | ("copy", "destination-db") => "1",
         (_, "cursor") => "0",
+        (_, "ifdeq-digest" | "ifdne-digest") => "0123456789abcdef",
+        ("increx", "lowerbound") => "1",
+        ("increx", "upperbound") => "100",
         ("select" | "swapdb" | "memory|usage" | "wait" | "client|pause", _) if arg.kind == ArgKind::Integer => "0",
         ("scan", "type") => "string",
         ("bitop", _) if arg.kind == ArgKind::String => "AND",
@@ -171,7 +174,7 @@ fn sample(command: &Command, arg: &SyntaxArg) -> String {
         (_, "destkey" | "destination" | "newkey" | "key2") => "other",
         _ => match arg.kind {
             ArgKind::Key => "key",
-            ArgKind::Integer => "1",
+            ArgKind::Integer | ArgKind::KeyCount => "1",
             ArgKind::Double => "1.5",
             ArgKind::Pattern => "*",
             ArgKind::UnixTime => "9999999999",

@@ -8,6 +8,7 @@ use std::time::Duration;
 use redlet::internals::{Command, Flags, Group, table};
 
 use crate::conversation::InProcess;
+use crate::oracle;
 use crate::play::{Heard, Peer};
 use crate::process::Server;
 use crate::quoting;
@@ -38,7 +39,7 @@ const NO_SUCH_VALUE: &[&str] = &[
     "ERR count should be greater than or equal to -1",
 ];
 
-/// Requests of good form that are refused all the same: how they begin, what they are answered, and why.
+/// Requests of good form that are refused all the same: how they begin, behind `..` how they end, what they are answered, and why.
 const REFUSED: &[(&str, &str, &str)] = &[
     ("ASKING", "ERR This instance has cluster support disabled", "cluster mode is off, whatever the arguments"),
     ("AUTH word", "ERR AUTH <password> called without any password", "there is no password to give"),
@@ -52,8 +53,11 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("EXEC", "ERR EXEC without MULTI", "nothing was begun"),
     ("FUNCTION DELETE", "ERR Library not found", "there are none"),
     ("FUNCTION KILL", "NOTBUSY", "nothing runs"),
+    ("INCREX .. ENX", "ERR ENX flag requires an expiration", "ENX is an option of its own to the documentation"),
+    ("INCREX .. PERSIST ENX", "ERR syntax error", "the two exclude each other, which the documentation says in words only"),
     ("LATENCY GRAPH", "ERR No samples available", "nothing took long"),
     ("LCS key other LEN IDX", "ERR If you want both the length and indexes", "Redis leaves the choice out of the syntax"),
+    ("MSETEX 1 key word key word", "ERR syntax error", "the number does not say that there are two"),
     ("OBJECT FREQ", "ERR An LFU maxmemory policy is not selected", "it is kept only under such a policy"),
     ("READONLY", "ERR This instance has cluster support disabled", "cluster mode is off, whatever the arguments"),
     ("READWRITE", "ERR This instance has cluster support disabled", "cluster mode is off, whatever the arguments"),
@@ -86,6 +90,7 @@ const OPEN: &[(&str, &str)] = &[
 
 /// Commands that refuse a number of arguments that their arity allows, that number and why.
 const PICKY: &[(&str, usize, &str)] = &[
+    ("delex", 3, "a condition without its value"),
     ("mset", 4, "a key without its value"),
     ("msetnx", 4, "a key without its value"),
     ("ping", 3, "Redis's arity does not say that there is at most one"),
@@ -151,7 +156,10 @@ fn what_the_syntax_allows_is_accepted() {
     for words in commands().flat_map(syntax::allowed) {
         let Some(error) = refusal(&words) else { continue };
         let said = words.join(" ");
-        let listed = REFUSED.iter().filter(|(begin, answer, _)| said.starts_with(begin) && error.starts_with(answer));
+        let listed = REFUSED.iter().filter(|(form, answer, _)| {
+            let (begin, end) = form.split_once(" ..").unwrap_or((form, ""));
+            said.starts_with(begin) && said.ends_with(end) && error.starts_with(answer)
+        });
         match listed.max_by_key(|(begin, ..)| begin.len()) {
             Some(entry) => drop(met.insert(entry)),
             None => complaints.push(format!("{said}: {error}")),
@@ -225,12 +233,12 @@ fn the_number_of_arguments_is_judged_as_the_arity_says() {
     check(&complaints, PICKY, &met);
 }
 
-/// Requests about which redis-server 7.0.15 is not asked: how they begin, a word in them, and why.
+/// Requests about which redis-server 7.0.15 is not asked: how they begin, a part of them, and why. Nor is it asked about commands that
+/// it does not know.
 const UNASKED: &[(&str, &str, &str)] = &[
     ("CLIENT KILL", "MAXAGE", "it came with 7.4"),
-    ("CLIENT NO-TOUCH", "", "it came with 7.2"),
-    ("CLIENT SETINFO", "", "it came with 7.2"),
     ("DEBUG", "", "its subcommands are no part of the syntax"),
+    ("SET ", " IF", "conditions on the value came with 8.4"),
     ("SHUTDOWN", "", "a server that shuts down answers nothing else"),
 ];
 
@@ -239,7 +247,7 @@ const UNASKED: &[(&str, &str, &str)] = &[
 fn a_real_server_answers_requests_of_any_form_the_same() {
     let mut redis = Server::redis().into_peer();
     let mut complaints = Vec::new();
-    for command in commands() {
+    for command in commands().filter(|command| oracle::knows_command(command.spec)) {
         let all =
             [syntax::allowed(command), syntax::excluded(command), with_foreign_tokens(command), with_own_words(command)].concat();
         let is_unasked = |words: &Words| {

@@ -53,6 +53,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("hashbrown", &["store"]),
     ("ahash", &["store"]),
     ("sha1_smol", &["command"]),
+    ("twox_hash", &["command"]),
     ("socket2", &["server"]),
     ("tokio", &["server", "socket", "workers", "embed", "main"]),
     ("clap", &["main", "ping"]),

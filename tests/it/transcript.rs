@@ -14,7 +14,16 @@ pub(crate) struct Transcript {
     pub(crate) only: Option<Protocol>,
     /// The first version of Redis that answers so, if `@since` stands at its head.
     pub(crate) since: Option<String>,
+    /// The server that judges it: Redis, unless `@judge` stands at its head.
+    pub(crate) judge: Judge,
     pub(crate) steps: Vec<Step>,
+}
+
+/// The server that judges a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Judge {
+    Redis,
+    Valkey,
 }
 
 /// What happens next.
@@ -111,7 +120,7 @@ impl Transcript {
     }
 
     fn parse(path: PathBuf, text: &str) -> Result<Transcript, String> {
-        let mut transcript = Transcript { path, only: None, since: None, steps: Vec::new() };
+        let mut transcript = Transcript { path, only: None, since: None, judge: Judge::Redis, steps: Vec::new() };
         for (index, line) in text.lines().enumerate() {
             let number = index + 1;
             transcript.line(number, line).map_err(|error| format!("{number}: {error}"))?;
@@ -146,6 +155,10 @@ impl Transcript {
                 let millis = rest.strip_suffix("ms").and_then(|millis| millis.parse().ok());
                 self.steps.push(Step::Advance(Duration::from_millis(millis.ok_or("@advance wants milliseconds: 50ms")?)));
             }
+            "@judge" if self.steps.is_empty() => match rest {
+                "valkey" => self.judge = Judge::Valkey,
+                _ => return Err("@judge wants valkey".to_owned()),
+            },
             "@since" if self.steps.is_empty() => self.since = Some(rest.to_owned()),
             "@resp" => {
                 let protocol = match rest {

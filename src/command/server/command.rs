@@ -69,14 +69,14 @@ fn describe(cx: &mut Context<'_>, command: &Command) {
     }
 }
 
-/// The keys as one range: what `COMMAND` said before it knew of key specifications.
+/// The keys as one range: what `COMMAND` said before it knew of key specifications. Keys that are counted by an argument make none.
 fn range(specs: &[KeySpec]) -> (i64, i64, i64) {
-    let (Some(first), Some(last)) = (specs.first(), specs.last()) else {
+    let mut ranges = specs.iter().filter(|run| run.count_at.is_none());
+    let (Some(first), Some(last)) = (ranges.clone().next(), ranges.next_back()) else {
         return (0, 0, 0);
     };
-    let begin = i64::try_from(first.first).unwrap_or(0);
-    let end = if last.last < 0 { -1 } else { i64::try_from(last.first).unwrap_or(0) + i64::from(last.last) };
-    (begin, end, i64::try_from(first.step).unwrap_or(1))
+    let end = if last.last < 0 { -1 } else { signed(last.first) + i64::from(last.last) };
+    (signed(first.first), end, signed(first.step))
 }
 
 fn describe_keys(cx: &mut Context<'_>, run: &KeySpec, notes: Option<&str>) {
@@ -96,19 +96,27 @@ fn describe_keys(cx: &mut Context<'_>, run: &KeySpec, notes: Option<&str>) {
     reply.bulk("spec");
     reply.map(1);
     reply.bulk("index");
-    reply.len(run.first);
+    reply.len(run.count_at.unwrap_or(run.first));
     reply.bulk("find_keys");
     reply.map(2);
     reply.bulk("type");
-    reply.bulk("range");
+    reply.bulk(if run.count_at.is_some() { "keynum" } else { "range" });
     reply.bulk("spec");
     reply.map(3);
-    reply.bulk("lastkey");
-    reply.int(i64::from(run.last));
-    reply.bulk("keystep");
-    reply.len(run.step);
-    reply.bulk("limit");
-    reply.int(0);
+    let (names, numbers) = match run.count_at {
+        // Both places are counted from where the search begins.
+        Some(at) => (["keynumidx", "firstkey", "keystep"], [0, signed(run.first - at), signed(run.step)]),
+        None => (["lastkey", "keystep", "limit"], [i64::from(run.last), signed(run.step), 0]),
+    };
+    for (name, number) in names.into_iter().zip(numbers) {
+        reply.bulk(name);
+        reply.int(number);
+    }
+}
+
+/// A position or a step. No syntax is so long that it would not fit.
+fn signed(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 const COMMAND_COUNT: Spec = Spec { name: "count", summary: "Counts the commands.", run: command_count, ..SUBCOMMAND };

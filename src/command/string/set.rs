@@ -1,26 +1,29 @@
 //! Writing whole strings, with conditions and deadlines: SET and its elder relatives, and GETEX, which shares its options.
 
 use super::super::generic::{delete, expire::persist};
-use super::super::{Arg, Args, Argv, Choice, CommandError, Context, Flags, Group, KeyFlags, Outcome, Spec};
+use super::super::{Arg, Args, Argv, Choice, CommandError, Context, Flags, Group, KeyFlags, Keyword, Outcome, Spec};
+use super::compare::Comparison;
 use super::{answer, store};
 use crate::clock::UnixMillis;
 use crate::number::parse_i64;
-use crate::store::{Deadline, Event, Key};
+use crate::store::{Deadline, Event, Found, Key};
 
 pub(in super::super) const SPECS: &[&Spec] = &[&SET, &SETNX, &SETEX, &PSETEX, &GETEX];
 
 /// What must hold for SET to write.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Condition {
+pub(super) enum Condition {
     /// NX: the key is not there.
     Absent,
     /// XX: the key is there.
     Present,
+    /// What is there fits when it is held against the argument that follows.
+    Compared(Comparison),
 }
 
-/// What SET and GETEX can do about the deadline. Those with a time take it from the argument that follows.
+/// What SET and its relatives can do about the deadline. Those with a time take it from the argument that follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Expiry {
+pub(super) enum Expiry {
     /// EX: seconds from now.
     Seconds,
     /// PX: milliseconds from now.
@@ -36,7 +39,7 @@ enum Expiry {
 }
 
 impl Expiry {
-    fn from_keyword(word: &[u8]) -> Option<Self> {
+    pub(super) fn from_keyword(word: &[u8]) -> Option<Self> {
         Some(match word {
             b"EX" => Self::Seconds,
             b"PX" => Self::Millis,
@@ -48,12 +51,12 @@ impl Expiry {
         })
     }
 
-    const fn has_time(self) -> bool {
+    pub(super) const fn has_time(self) -> bool {
         !matches!(self, Self::Keep | Self::Persist)
     }
 
     /// Reads the time of a deadline. It may lie in the past.
-    fn deadline(self, time: &[u8], cx: &Context<'_>) -> Result<UnixMillis, CommandError> {
+    pub(super) fn deadline(self, time: &[u8], cx: &Context<'_>) -> Result<UnixMillis, CommandError> {
         let invalid = CommandError::InvalidExpire(cx.command.full_name);
         let time = parse_i64(time).ok_or(CommandError::NotInteger)?;
         let millis = match self {
@@ -71,18 +74,94 @@ impl Expiry {
     }
 }
 
-/// Options of SET and GETEX as they were written.
+/// Options of SET and its relatives as they were written.
 #[derive(Default)]
-struct Options<'a> {
+pub(super) struct Options<'a> {
     expiry: Choice<Expiry>,
     time: &'a [u8],
     condition: Choice<Condition>,
+    given: &'a [u8],
     get: bool,
 }
 
-impl Options<'_> {
+impl<'a> Options<'a> {
+    /// Options of SET.
+    fn of_set(args: &mut Args<'a>) -> Result<Self, CommandError> {
+        let mut options = Self::default();
+        while let Some(word) = args.keyword() {
+            if let Some(comparison) = Comparison::from_keyword(&word) {
+                options.condition.pick(Condition::Compared(comparison))?;
+                options.given = args.bytes()?;
+            } else if *word == *b"GET" {
+                options.get = true;
+            } else {
+                options.take(&word, args)?;
+            }
+        }
+        Ok(options)
+    }
+
+    /// Options of MSETEX: those of SET that are not about a value.
+    pub(super) fn of_msetex(args: &mut Args<'a>) -> Result<Self, CommandError> {
+        let mut options = Self::default();
+        while let Some(word) = args.keyword() {
+            options.take(&word, args)?;
+        }
+        Ok(options)
+    }
+
+    /// Options of GETEX: what it does about the deadline.
+    fn of_getex(args: &mut Args<'a>) -> Result<Self, CommandError> {
+        let mut options = Self::default();
+        while let Some(word) = args.keyword() {
+            match &*word {
+                b"KEEPTTL" => return Err(CommandError::Syntax),
+                word => options.take_expiry(word, args)?,
+            }
+        }
+        Ok(options)
+    }
+
+    /// Takes an option that every command that writes whole values has.
+    fn take(&mut self, word: &[u8], args: &mut Args<'a>) -> Result<(), CommandError> {
+        match word {
+            b"NX" => self.condition.pick(Condition::Absent),
+            b"XX" => self.condition.pick(Condition::Present),
+            b"PERSIST" => Err(CommandError::Syntax),
+            word => self.take_expiry(word, args),
+        }
+    }
+
+    fn take_expiry(&mut self, word: &[u8], args: &mut Args<'a>) -> Result<(), CommandError> {
+        let expiry = Expiry::from_keyword(word).ok_or(CommandError::Syntax)?;
+        self.expiry.pick(expiry)?;
+        if expiry.has_time() {
+            self.time = args.bytes()?;
+        }
+        Ok(())
+    }
+
+    /// Whether the condition lets SET write over what is there.
+    fn allow(&self, found: Option<Found<'_>>) -> Result<bool, CommandError> {
+        match (self.condition.get(), found) {
+            (Some(Condition::Compared(comparison)), Some(found)) => comparison.fits(found.value(), self.given),
+            // A digest is not looked at when there is nothing to hold it against.
+            (Some(Condition::Compared(comparison)), None) => Ok(comparison.fits_absence()),
+            (_, found) => Ok(self.allow_presence(found.is_some())),
+        }
+    }
+
+    /// The same for a command that takes NX and XX only.
+    pub(super) fn allow_presence(&self, present: bool) -> bool {
+        match self.condition.get() {
+            Some(Condition::Absent) => !present,
+            Some(Condition::Present) => present,
+            _ => true,
+        }
+    }
+
     /// What to do about the deadline; `None` when nothing was said.
-    fn deadline(&self, cx: &Context<'_>) -> Result<Option<Deadline>, CommandError> {
+    pub(super) fn deadline(&self, cx: &Context<'_>) -> Result<Option<Deadline>, CommandError> {
         Ok(match self.expiry.get() {
             None => None,
             Some(Expiry::Keep) => Some(Deadline::Keep),
@@ -102,7 +181,18 @@ const SET: Spec = Spec {
     syntax: &[
         Arg::key("key", KeyFlags::VARIABLE),
         Arg::string("value"),
-        Arg::one_of("condition", &[Arg::token("nx", "NX"), Arg::token("xx", "XX")]).since("2.6.12").optional(),
+        Arg::one_of(
+            "condition",
+            &[
+                Arg::token("nx", "NX").since("2.6.12"),
+                Arg::token("xx", "XX").since("2.6.12"),
+                Comparison::ARGS[0].since("8.4.0"),
+                Comparison::ARGS[1].since("8.4.0"),
+                Comparison::ARGS[2].since("8.4.0"),
+                Comparison::ARGS[3].since("8.4.0"),
+            ],
+        )
+        .optional(),
         Arg::token("get", "GET").since("6.2.0").optional(),
         Arg::one_of(
             "expiration",
@@ -121,10 +211,17 @@ const SET: Spec = Spec {
 };
 const _: () = assert!(SET.arity(false) == -3);
 
-/// With GET the old value is read.
+/// With GET the old value is read, and with a condition on it the server reads it but does not show it. Redis looks at all words
+/// behind the value, those that belong to an option among them.
 fn set_key_flags(argv: &Argv<'_>) -> KeyFlags {
-    let gets = argv.iter().skip(3).any(|word| word.eq_ignore_ascii_case(b"GET"));
-    if gets { KeyFlags::ACCESS_UPDATE } else { KeyFlags::OVERWRITE }
+    let has = |wanted: &dyn Fn(&[u8]) -> bool| argv.iter().skip(3).any(|word| wanted(&Keyword::new(word)));
+    if has(&|word| word == b"GET") {
+        KeyFlags::ACCESS_UPDATE
+    } else if has(&|word| Comparison::from_keyword(word).is_some()) {
+        KeyFlags::UPDATE
+    } else {
+        KeyFlags::OVERWRITE
+    }
 }
 
 #[inline]
@@ -140,25 +237,20 @@ fn set(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
 }
 
 fn set_with_options(cx: &mut Context<'_>, key: Key<'_>, value: &[u8], args: &mut Args<'_>) -> Outcome {
-    let options = set_options(args)?;
+    let options = Options::of_set(args)?;
     let deadline = options.deadline(cx)?.unwrap_or(Deadline::None);
     let written = cx.keys.write(key, |slot| {
-        let found = slot.is_present();
+        let written = options.allow(slot.get())?;
         if options.get {
             answer(&mut cx.reply, slot.get());
-            cx.keys.count(key, found);
+            cx.keys.count(key, slot.is_present());
         }
-        let written = match options.condition.get() {
-            None => true,
-            Some(Condition::Absent) => !found,
-            Some(Condition::Present) => found,
-        };
         if written {
             // A deadline that has passed removes the key as any other does.
             store(slot, value, cx.input, deadline);
         }
-        written
-    });
+        Ok(written)
+    })?;
     match (options.get, written) {
         // The old value was the answer.
         (true, _) => {}
@@ -166,25 +258,6 @@ fn set_with_options(cx: &mut Context<'_>, key: Key<'_>, value: &[u8], args: &mut
         (false, false) => cx.reply.null(),
     }
     Ok(())
-}
-
-fn set_options<'a>(args: &mut Args<'a>) -> Result<Options<'a>, CommandError> {
-    let mut options = Options::default();
-    while let Some(word) = args.keyword() {
-        match &*word {
-            b"NX" => options.condition.pick(Condition::Absent)?,
-            b"XX" => options.condition.pick(Condition::Present)?,
-            b"GET" => options.get = true,
-            word => {
-                let expiry = Expiry::from_keyword(word).filter(|&expiry| expiry != Expiry::Persist).ok_or(CommandError::Syntax)?;
-                options.expiry.pick(expiry)?;
-                if expiry.has_time() {
-                    options.time = args.bytes()?;
-                }
-            }
-        }
-    }
-    Ok(options)
 }
 
 const SETNX: Spec = Spec {
@@ -273,7 +346,7 @@ const _: () = assert!(GETEX.arity(false) == -2);
 
 fn getex(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let key = args.key()?;
-    let options = getex_options(args)?;
+    let options = Options::of_getex(args)?;
     // A missing key is answered before the time is looked at.
     let deadline = options.deadline(cx);
     let now = cx.now();
@@ -300,16 +373,4 @@ fn getex(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
         }
         Ok(())
     })
-}
-
-fn getex_options<'a>(args: &mut Args<'a>) -> Result<Options<'a>, CommandError> {
-    let mut options = Options::default();
-    while let Some(word) = args.keyword() {
-        let expiry = Expiry::from_keyword(&word).filter(|&expiry| expiry != Expiry::Keep).ok_or(CommandError::Syntax)?;
-        options.expiry.pick(expiry)?;
-        if expiry.has_time() {
-            options.time = args.bytes()?;
-        }
-    }
-    Ok(options)
 }

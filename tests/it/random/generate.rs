@@ -52,7 +52,7 @@ impl Catalogue {
     pub(super) fn new() -> Catalogue {
         let mut entries = Vec::new();
         let mut tokens = Vec::new();
-        for command in table().all().filter(|command| !is_left_out(command.full_name) && oracle::knows(command.spec.since)) {
+        for command in table().all().filter(|command| !is_left_out(command.full_name) && oracle::knows_command(command.spec)) {
             let weight = match (command.spec.group, command.spec.name) {
                 (_, "flushall" | "flushdb" | "reset") => 2,
                 (_, "set") => 150,
@@ -168,8 +168,8 @@ pub(super) fn is_fair(request: &[Vec<u8>]) -> bool {
     }
 }
 
-fn gather_tokens(syntax: &[SyntaxArg], tokens: &mut Vec<&'static str>) {
-    for arg in syntax {
+fn gather_tokens(syntax: &'static [SyntaxArg], tokens: &mut Vec<&'static str>) {
+    for arg in known(syntax) {
         tokens.extend(arg.token);
         gather_tokens(arg.args, tokens);
     }
@@ -186,7 +186,7 @@ fn spelling(word: &str, dice: &mut Dice) -> Vec<u8> {
 
 /// Appends arguments as `syntax` allows them. Options next to each other come in any order.
 fn fill(entry: &Entry, syntax: &'static [SyntaxArg], request: &mut Vec<Vec<u8>>, dice: &mut Dice) {
-    let mut order: Vec<_> = syntax.iter().filter(|arg| arg.since.is_none_or(oracle::knows)).collect();
+    let mut order: Vec<_> = known(syntax).collect();
     for later in 1..order.len() {
         let earlier = dice.below(later + 1);
         if order[earlier..=later].iter().all(|arg| is_optional(arg)) {
@@ -198,6 +198,11 @@ fn fill(entry: &Entry, syntax: &'static [SyntaxArg], request: &mut Vec<Vec<u8>>,
             fill_one(entry, arg, request, dice);
         }
     }
+}
+
+/// The arguments that redis-server knows.
+fn known(syntax: &'static [SyntaxArg]) -> impl Iterator<Item = &'static SyntaxArg> {
+    syntax.iter().filter(|arg| arg.since.is_none_or(oracle::knows))
 }
 
 fn is_optional(arg: &SyntaxArg) -> bool {
@@ -215,7 +220,7 @@ fn fill_one(entry: &Entry, arg: &'static SyntaxArg, request: &mut Vec<Vec<u8>>, 
         match arg.kind {
             ArgKind::PureToken => {}
             ArgKind::Block => fill(entry, arg.args, request, dice),
-            ArgKind::OneOf => fill_one(entry, dice.pick(arg.args), request, dice),
+            ArgKind::OneOf => fill_one(entry, dice.pick::<&SyntaxArg>(&known(arg.args).collect::<Vec<_>>()), request, dice),
             _ => {
                 let mut word = values::word(sort(entry, arg), dice);
                 if entry.spec.name.starts_with("bitfield") && arg.name == "offset" && dice.chance(30) {
