@@ -16,6 +16,8 @@ pub(crate) struct Transcript {
     pub(crate) since: Option<String>,
     /// The server that judges it: Redis, unless `@judge` stands at its head.
     pub(crate) judge: Judge,
+    /// Whether it takes more than conversations, if `@server` stands at its head.
+    pub(crate) needs_server: bool,
     pub(crate) steps: Vec<Step>,
 }
 
@@ -120,7 +122,8 @@ impl Transcript {
     }
 
     fn parse(path: PathBuf, text: &str) -> Result<Transcript, String> {
-        let mut transcript = Transcript { path, only: None, since: None, judge: Judge::Redis, steps: Vec::new() };
+        let mut transcript =
+            Transcript { path, only: None, since: None, needs_server: false, judge: Judge::Redis, steps: Vec::new() };
         for (index, line) in text.lines().enumerate() {
             let number = index + 1;
             transcript.line(number, line).map_err(|error| format!("{number}: {error}"))?;
@@ -160,6 +163,7 @@ impl Transcript {
                 _ => return Err("@judge wants valkey".to_owned()),
             },
             "@since" if self.steps.is_empty() => self.since = Some(rest.to_owned()),
+            "@server" if self.steps.is_empty() => self.needs_server = true,
             "@resp" => {
                 let protocol = match rest {
                     "2" => Protocol::Resp2,
