@@ -1,11 +1,12 @@
 //! Which replies count as equal: the same bytes, except where a clock, chance or the order of a hash table has its say.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use redlet::internals::table;
 
 use super::pair::{Answers, Played};
-use super::sequence::line;
+use super::sequence::{Said, line};
 use super::values;
 use crate::quoting;
 use crate::reply::{Kind, Reply};
@@ -27,15 +28,58 @@ pub(super) fn compare(played: &Played) -> Result<(), String> {
         return Err(format!("{} requests, redis-server answers {}, ours {}", counts.0, counts.1, counts.2));
     }
     let about = About::new(&played.requests);
+    let mut queues = Queues::default();
     let mut report = String::new();
-    for (request, (theirs, ours)) in played.requests.iter().zip(theirs.iter().zip(&ours)) {
-        if theirs.0 != ours.0 && !alike(request, &theirs.1, &ours.1, &about) && !is_listed(request, &theirs.1, &ours.1) {
-            writeln!(report, "> {}", line(request)).expect("a String takes everything");
+    for (said, (theirs, ours)) in played.requests.iter().zip(theirs.iter().zip(&ours)) {
+        let ran = queues.follow(said, &theirs.1);
+        let is_same = match (&theirs.1, &ours.1) {
+            _ if theirs.0 == ours.0 => true,
+            // What EXEC answers is compared request by request.
+            (Reply::Aggregate { items: theirs, .. }, Reply::Aggregate { items: ours, .. }) if is_named(said, b"exec") => {
+                let alike =
+                    ran.iter().zip(theirs.iter().zip(ours)).all(|(words, (theirs, ours))| agree(words, theirs, ours, &about));
+                alike && theirs.len() == ours.len()
+            }
+            (theirs, ours) => agree(&said.words, theirs, ours, &about),
+        };
+        if !is_same {
+            writeln!(report, "{}> {}", said.conn, line(&said.words)).expect("a String takes everything");
             show(&mut report, "redis-server", theirs, ours);
             show(&mut report, "ours        ", ours, theirs);
         }
     }
     if report.is_empty() { Ok(()) } else { Err(report) }
+}
+
+/// What each connection has queued.
+#[derive(Default)]
+struct Queues(BTreeMap<usize, Vec<Vec<Vec<u8>>>>);
+
+impl Queues {
+    /// Takes note of a request and its reply. What it ran, if it is an EXEC.
+    fn follow(&mut self, said: &Said, reply: &Reply) -> Vec<Vec<Vec<u8>>> {
+        let queue = self.0.entry(said.conn).or_default();
+        if *reply == Reply::Simple(b"QUEUED".to_vec()) {
+            queue.push(said.words.clone());
+            return Vec::new();
+        }
+        // Of all others only those that begin or end a transaction are run while there is one.
+        let over = ["multi", "exec", "discard", "reset"].iter().any(|name| is_named(said, name.as_bytes()));
+        if over && !matches!(reply, Reply::Error(text) if text.starts_with(b"ERR MULTI")) {
+            std::mem::take(queue)
+        } else {
+            Vec::new()
+        }
+    }
+}
+
+fn is_named(said: &Said, name: &[u8]) -> bool {
+    said.words[0].eq_ignore_ascii_case(name)
+}
+
+/// Whether two replies to a request that are not the same say the same, or differ by intention.
+fn agree(words: &[Vec<u8>], theirs: &Reply, ours: &Reply, about: &About) -> bool {
+    theirs == ours || alike(words, theirs, ours, about) || is_listed(words, theirs, ours)
 }
 
 fn replies<'a>(answers: &'a Answers, who: &str) -> Result<Vec<(&'a [u8], Reply)>, String> {
@@ -64,11 +108,11 @@ struct About {
 }
 
 impl About {
-    fn new(requests: &[Vec<Vec<u8>>]) -> About {
+    fn new(requests: &[Said]) -> About {
         let is_absolute = |word: &Vec<u8>| word.eq_ignore_ascii_case(b"exat") || word.eq_ignore_ascii_case(b"pxat");
         About {
-            spans: requests.iter().any(|request| values::sets_span(request)),
-            dead_keys: requests.iter().flatten().any(is_absolute),
+            spans: requests.iter().any(|said| values::sets_span(&said.words)),
+            dead_keys: requests.iter().flat_map(|said| &said.words).any(is_absolute),
         }
     }
 }
@@ -80,7 +124,11 @@ const LISTED: &[Listed] = &[
     (b"bitcount", "since 7.2 arguments are looked at although the key is missing", is_mistake_unnoticed),
     (b"bitpos", "since 7.2 arguments are looked at although the key is missing", is_mistake_unnoticed),
     (b"command", "GETKEYS of a command that does not exist here", is_of_a_command_unknown_here),
-    (b"object", "REFCOUNT: whether a copy of a small integer shares it is not kept track of here", is_shared_or_not),
+    (
+        b"object",
+        "REFCOUNT: whether a small integer or, within a transaction, a request shares the value is not kept track of",
+        is_shared,
+    ),
 ];
 
 fn is_of_a_command_unknown_here(request: &[Vec<u8>], _: &Reply, ours: &Reply) -> bool {
@@ -88,9 +136,10 @@ fn is_of_a_command_unknown_here(request: &[Vec<u8>], _: &Reply, ours: &Reply) ->
     is_unknown && *ours == Reply::Error(b"ERR Invalid command specified".to_vec())
 }
 
-fn is_shared_or_not(_: &[Vec<u8>], theirs: &Reply, ours: &Reply) -> bool {
+fn is_shared(_: &[Vec<u8>], theirs: &Reply, ours: &Reply) -> bool {
     const SHARED: i64 = i32::MAX as i64;
-    matches!((theirs, ours), (Reply::Int(1), Reply::Int(SHARED)))
+    // Within a transaction the request that wrote the value still holds it.
+    matches!((theirs, ours), (Reply::Int(1), Reply::Int(SHARED)) | (Reply::Int(2), Reply::Int(1)))
 }
 
 fn is_mistake_unnoticed(_: &[Vec<u8>], theirs: &Reply, ours: &Reply) -> bool {

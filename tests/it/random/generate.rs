@@ -27,10 +27,21 @@ pub(super) const LEFT_OUT: &[(&str, &str)] = &[
     ("quit", "ends the connection"),
     ("shutdown", "ends the server"),
     ("monitor", "is answered again and again"),
+    ("subscribe", SUBSCRIPTIONS),
+    ("unsubscribe", SUBSCRIPTIONS),
+    ("psubscribe", SUBSCRIPTIONS),
+    ("punsubscribe", SUBSCRIPTIONS),
+    ("ssubscribe", SUBSCRIPTIONS),
+    ("sunsubscribe", SUBSCRIPTIONS),
     ("config", "the servers have other parameters, and what is set outlives a sequence"),
     ("command", "the servers have other commands; GETKEYS is asked for on its own"),
     ("debug", "tells of the process; DIGEST and DIGEST-VALUE are asked for on their own"),
 ];
+
+const SUBSCRIPTIONS: &str = "is answered once for each channel";
+
+/// Keys that several connections meet at.
+const FEW_KEYS: &[&[u8]] = &[b"a", b"b", b"user:{1}"];
 
 /// A command and how often it is asked for.
 struct Entry {
@@ -56,6 +67,8 @@ impl Catalogue {
             let weight = match (command.spec.group, command.spec.name) {
                 (_, "flushall" | "flushdb" | "reset") => 2,
                 (_, "set") => 150,
+                (_, "multi" | "exec") => 60,
+                (_, "watch") => 30,
                 (_, "select" | "swapdb") => 20,
                 (Group::String | Group::Bitmap | Group::Generic, _) if command.spec.has(Flags::WRITE) => 40,
                 (Group::String | Group::Bitmap | Group::Generic, _) => 30,
@@ -85,6 +98,36 @@ impl Catalogue {
             }
         }
         values::tame(&mut request);
+        request
+    }
+
+    /// One request of a connection among others, perhaps one of those that make up a transaction.
+    pub(super) fn meeting(&self, dice: &mut Dice) -> Vec<Vec<u8>> {
+        let name = match dice.below(100) {
+            0..15 => "MULTI",
+            15..35 => "EXEC",
+            35..38 => "DISCARD",
+            38..40 => "UNWATCH",
+            40..50 => return Self::watch(dice),
+            _ => return self.on_few_keys(dice),
+        };
+        vec![name.as_bytes().to_vec()]
+    }
+
+    /// A WATCH of a few keys.
+    pub(super) fn watch(dice: &mut Dice) -> Vec<Vec<u8>> {
+        let keys = (0..1 + dice.below(2)).map(|_| dice.pick(FEW_KEYS).to_vec());
+        std::iter::once(b"WATCH".to_vec()).chain(keys).collect()
+    }
+
+    /// One request, mostly about keys that others are about as well.
+    pub(super) fn on_few_keys(&self, dice: &mut Dice) -> Vec<Vec<u8>> {
+        let mut request = self.request(dice);
+        for word in request.iter_mut().filter(|word| values::KEYS.contains(&word.as_slice())) {
+            if dice.chance(80) {
+                *word = dice.pick(FEW_KEYS).to_vec();
+            }
+        }
         request
     }
 
