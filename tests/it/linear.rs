@@ -1,4 +1,4 @@
-//! Histories of clients that meet on a few keys: some order of whole commands must explain every reply.
+//! Histories of clients that meet on a few keys: some order of whole commands and whole transactions must explain every reply.
 //!
 //! Over TCP, and without a socket, where a command takes microseconds and a hundred times as many can be run. In each round every
 //! client runs its commands one by one or pipelined; a round begins with nothing stored, and its history is judged by itself.
@@ -169,10 +169,13 @@ impl Stage {
     fn act(&self, ops: &[Op], client: &mut impl Client) -> Vec<Event> {
         let requests: Vec<u8> = ops.iter().flat_map(Op::request).collect();
         let called = self.tick();
-        let replies = client.ask(&requests, ops.len());
+        let mut replies = client.ask(&requests, ops.iter().map(Op::replies).sum()).into_iter();
         let returned = self.tick();
-        let event = |(op, reply): (&Op, Vec<u8>)| Event { op: op.clone(), called, returned, reply: op.normal(&reply) };
-        ops.iter().zip(replies).map(event).collect()
+        let event = |op: &Op| {
+            let last = replies.nth(op.replies() - 1).expect("every request is answered");
+            Event { op: op.clone(), called, returned, reply: op.normal(&last) }
+        };
+        ops.iter().map(event).collect()
     }
 }
 
