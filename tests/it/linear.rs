@@ -4,7 +4,7 @@
 //! client runs its commands one by one or pipelined; a round begins with nothing stored, and its history is judged by itself.
 
 mod checker;
-mod model;
+pub(crate) mod model;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -28,7 +28,7 @@ const PIPELINED: usize = 5;
 const MEETINGS_MIN: usize = 20;
 
 /// Somebody who says requests and hears replies.
-trait Client: Send {
+pub(crate) trait Client: Send {
     /// Says all of `requests` at once and gives the reply to each.
     fn ask(&mut self, requests: &[u8], replies: usize) -> Vec<Vec<u8>>;
 }
@@ -46,10 +46,10 @@ fn split_replies(bytes: &[u8], count: usize) -> Option<Vec<Vec<u8>>> {
     Some(replies)
 }
 
-struct OverTcp(TcpStream);
+pub(crate) struct OverTcp(TcpStream);
 
 impl OverTcp {
-    fn new(server: &Server) -> Self {
+    pub(crate) fn new(server: &Server) -> Self {
         let stream = TcpStream::connect(server.addr()).expect("the server accepts");
         stream.set_nodelay(true).expect("small requests are sent at once");
         stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a time-out can be set");
@@ -73,14 +73,14 @@ impl Client for OverTcp {
     }
 }
 
-struct InProcess {
+pub(crate) struct InProcess {
     shared: Arc<Shared>,
     conversation: Conversation,
     worker: Worker,
 }
 
 impl InProcess {
-    fn new(shared: &Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
         let conversation = Conversation::begin(shared, "127.0.0.1:1".to_owned(), "127.0.0.1:2".to_owned(), 0);
         Self { shared: Arc::clone(shared), conversation: conversation.expect("there is room"), worker: Worker::new(shared) }
     }

@@ -227,19 +227,8 @@ impl Op {
                 pairs.iter().filter(|_| free).for_each(|(key, value)| db[*key] = Some(vec![*value]));
                 int(usize::from(free))
             }
-            Self::Rename(from, _) | Self::RenameNx(from, _) if db[*from].is_none() => NO_SUCH_KEY.to_vec(),
-            Self::Rename(from, to) => {
-                let value = db[*from].take();
-                db[*to] = value;
-                ok()
-            }
-            Self::RenameNx(from, to) => {
-                let free = db[*to].is_none();
-                if free {
-                    db.swap(*from, *to);
-                }
-                int(usize::from(free))
-            }
+            Self::Rename(from, to) => rename(db, *from, *to, true),
+            Self::RenameNx(from, to) => rename(db, *from, *to, false),
             Self::Copy(from, to, elsewhere, replace) => {
                 let value = db[*from].clone();
                 put(if *elsewhere { &mut other[*to] } else { &mut db[*to] }, value, *replace)
@@ -280,6 +269,19 @@ fn put(place: &mut Option<Vec<u8>>, value: Option<Vec<u8>>, replace: bool) -> Ve
         *place = value;
     }
     int(usize::from(does))
+}
+
+/// Gives a value that is there another name, under which another may be replaced.
+fn rename(db: &mut [Option<Vec<u8>>], from: Key, to: Key, replace: bool) -> Vec<u8> {
+    if db[from].is_none() {
+        return NO_SUCH_KEY.to_vec();
+    }
+    let does = replace || db[to].is_none();
+    if does {
+        let value = db[from].take();
+        db[to] = value;
+    }
+    if replace { ok() } else { int(usize::from(does)) }
 }
 
 fn incr(place: &mut Option<Vec<u8>>) -> Vec<u8> {
