@@ -116,7 +116,7 @@ impl Context<'_> {
 
     /// Looks again at what is noted of every request, behind one that may have changed it.
     pub fn look_again(&mut self) {
-        self.notes = self.notes.again(self.shared, self.now());
+        self.notes = Notes::look(self.shared, self.now());
         self.keys.look_for_observer();
     }
 
