@@ -2,8 +2,10 @@
 
 mod address;
 mod mailbox;
+mod post;
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::task::Waker;
@@ -11,10 +13,12 @@ use std::task::Waker;
 use parking_lot::Mutex;
 
 use crate::clock::UnixMillis;
-use crate::config::MAILBOX_BYTES_MAX;
+use crate::resp::{Output, Protocol};
+use crate::settings::{OutputLimit, Settings};
 pub use address::Address;
 use mailbox::Mailbox;
 pub use mailbox::{Names, Unblock};
+pub use post::{Post, Sender};
 
 /// One connection as others see it. Its own conversation writes here once a batch; others read, and leave messages.
 #[derive(Debug)]
@@ -85,8 +89,19 @@ impl Client {
     pub const MULTI: u32 = 1 << 7;
     /// Something happened to a key that it watches.
     pub const STALE: u32 = 1 << 8;
+    /// Subscribed to something.
+    pub const PUBSUB: u32 = 1 << 9;
+    /// Its wait within a command ends at some time by itself.
+    pub const TIMED: u32 = 1 << 10;
+    /// It may be sent what it did not ask for.
+    pub const LISTENS: u32 = Self::PUBSUB | Self::MONITOR;
 
-    /// Whether a flag is set.
+    /// The protocol in which it is answered.
+    pub fn protocol(&self) -> Protocol {
+        if self.protocol.load(Ordering::Relaxed) == 3 { Protocol::Resp3 } else { Protocol::Resp2 }
+    }
+
+    /// Whether one of the flags is set.
     pub fn has(&self, flag: u32) -> bool {
         self.flags.load(Ordering::Relaxed) & flag != 0
     }
@@ -184,18 +199,31 @@ impl Client {
         self.work.swap(0, Ordering::Relaxed)
     }
 
-    /// Leaves `bytes` to be sent between its replies. A client that lets too many of them wait is cut off.
-    pub fn deliver(&self, bytes: &[u8]) {
-        if self.has(Self::SILENT) {
-            return;
+    /// Leaves a message to be sent between its replies. A client that lets too much wait is cut off. Whether the caller is the one who
+    /// has to call [`Self::wake_noted`] when its batch is over.
+    fn put(&self, message: &Output, limit: OutputLimit, now: UnixMillis) -> bool {
+        let mut mailbox = self.mailbox.lock();
+        if self.is_killed() {
+            return false;
         }
-        self.wake(|mailbox| {
-            if mailbox.bytes.len() + bytes.len() > MAILBOX_BYTES_MAX {
-                self.order.store(CLOSE, Ordering::Release);
-            } else {
-                mailbox.bytes.extend_from_slice(bytes);
-            }
-        });
+        if !mailbox.put(message, limit, now) {
+            mailbox.discard();
+            self.order.store(CLOSE, Ordering::Release);
+        }
+        !mem::replace(&mut mailbox.is_noted, true)
+    }
+
+    /// Has its task look for what has been left for it.
+    fn wake_noted(&self) {
+        self.wake(|mailbox| mailbox.is_noted = false);
+    }
+
+    /// Cuts it off if more waits for it than `settings` allow.
+    pub fn check_output(&self, settings: &Settings, now: UnixMillis) {
+        let is_within = self.mailbox.lock().is_within(settings.output_limit(self.has(Self::PUBSUB)), now);
+        if !is_within {
+            self.kill();
+        }
     }
 
     /// A command of its begins to wait: from here on another client may end that.
@@ -227,7 +255,7 @@ impl Client {
             return None;
         }
         mailbox.waiting = false;
-        self.set_flag(Self::BLOCKED, false);
+        self.set_flag(Self::BLOCKED | Self::TIMED, false);
         Some(unblock)
     }
 
@@ -242,27 +270,27 @@ impl Client {
         }
     }
 
-    /// Has `waker` woken by the next message. Call before looking for messages, so that none is missed.
-    pub fn listen(&self, waker: &Waker) {
-        self.mailbox.lock().listen(waker);
+    /// Has `waker` woken by the next message, while its peer has yet to take `unsent` bytes. Call before looking for messages, so that
+    /// none is missed.
+    pub fn listen(&self, waker: &Waker, unsent: usize) {
+        self.mailbox.lock().listen(waker, unsent);
     }
 
-    /// Moves what was delivered to the end of `out`. The mailbox keeps no memory.
-    pub fn collect(&self, out: &mut Vec<u8>) {
+    /// Moves what was left for it to the end of `out`. The mailbox keeps no memory.
+    pub fn collect(&self, out: &mut Output) {
         self.mailbox.lock().collect(out);
     }
 
     /// Listens and collects in one.
-    pub fn listen_and_collect(&self, waker: &Waker, out: &mut Vec<u8>) {
+    pub fn listen_and_collect(&self, waker: &Waker, out: &mut Output) {
         let mut mailbox = self.mailbox.lock();
-        mailbox.listen(waker);
+        mailbox.listen(waker, 0);
         mailbox.collect(out);
     }
 
-    /// Bytes that wait to be sent between its replies, and the memory they take.
-    pub fn waiting_bytes(&self) -> (usize, usize) {
-        let mailbox = self.mailbox.lock();
-        (mailbox.bytes.len(), mailbox.bytes.capacity())
+    /// Bytes that wait to be sent between its replies.
+    pub fn waiting_bytes(&self) -> usize {
+        self.mailbox.lock().waiting_bytes()
     }
 }
 
@@ -389,10 +417,11 @@ impl Clients {
         }
     }
 
-    /// Sends a line to all who watch but the one with the id `except`.
-    pub fn show_monitors(&self, line: &[u8], except: u64) {
-        for client in self.monitors.lock().iter().filter(|client| client.id != except) {
-            client.deliver(line);
+    /// Sends a line to all who watch and hear, and to the sender only if it hears what it does itself.
+    pub fn show_monitors(&self, line: &Output, sender: Sender<'_>, sender_hears: bool) {
+        let hears = |client: &&Arc<Client>| !client.has(Client::SILENT) && (sender_hears || client.id != sender.id());
+        for client in self.monitors.lock().iter().filter(hears) {
+            sender.deliver(client, line);
         }
     }
 
@@ -429,50 +458,4 @@ impl Clients {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pause_is_neither_cut_short_nor_weakened() {
-        let clients = Clients::default();
-        let at = UnixMillis;
-        clients.pause(at(200), true, at(100));
-        clients.pause(at(150), false, at(100));
-        assert_eq!(clients.paused(false, at(199)), Some(at(200)), "the later end, and reads as well");
-        clients.pause(at(300), true, at(110));
-        assert_eq!(clients.paused(false, at(299)), Some(at(300)), "a pause of writes does not let reads through");
-        assert_eq!(clients.paused(true, at(300)), None, "over at its end");
-        clients.pause(at(400), true, at(300));
-        assert_eq!(clients.paused(false, at(350)), None, "what is over leaves nothing behind");
-        assert_eq!(clients.paused(true, at(350)), Some(at(400)));
-        clients.unpause();
-        assert_eq!(clients.paused(true, at(350)), None);
-    }
-
-    #[track_caller]
-    fn check_origin(addr: &str, flags: u32, shown: &str) {
-        let client = Clients::default().add(addr.to_owned(), addr.to_owned(), flags, UnixMillis(0));
-        assert_eq!(client.origin(), shown);
-    }
-
-    #[test]
-    fn a_unix_socket_is_shown_by_its_path() {
-        check_origin("/run/redlet.sock:0", Client::UNIX_SOCKET, "unix:/run/redlet.sock");
-        check_origin("127.0.0.1:50", 0, "127.0.0.1:50");
-        check_origin("[::1]:0", 0, "[::1]:0");
-    }
-
-    #[test]
-    fn a_wait_is_ended_once() {
-        let client = Clients::default().add("a".to_owned(), "b".to_owned(), 0, UnixMillis(0));
-        assert!(!client.unblock(Unblock::Error), "it does not wait");
-        client.begin_wait();
-        assert_eq!(client.end_wait(false), None, "it goes on");
-        assert!(client.unblock(Unblock::Error));
-        assert!(!client.unblock(Unblock::Timeout), "it was ended already");
-        assert_eq!(client.end_wait(false), Some(Some(Unblock::Error)));
-        client.begin_wait();
-        assert_eq!(client.end_wait(true), Some(None), "its time has come");
-        assert!(!client.unblock(Unblock::Error), "it is over");
-    }
-}
+mod tests;

@@ -19,6 +19,7 @@ mod keyspace;
 mod keyword;
 mod notes;
 mod positions;
+mod pubsub;
 mod scripting;
 mod server;
 mod spec;
@@ -42,7 +43,7 @@ pub use transactions::unwatch;
 
 use std::sync::atomic::Ordering;
 
-use crate::clients::Client;
+use crate::clients::{Client, Post, Sender};
 use crate::clock::UnixMillis;
 use crate::resp::{Argv, Protocol, Reply};
 use crate::session::{ReplyMode, Session};
@@ -77,6 +78,7 @@ const GROUPS: &[&[&Spec]] = &[
     scripting::SPECS,
     cluster::SPECS,
     transactions::SPECS,
+    pubsub::SPECS,
 ];
 
 /// A handler has answered once, or it is refused and dispatch answers.
@@ -96,6 +98,8 @@ pub struct Context<'a> {
     pub shared: &'a Shared,
     /// The worker thread's counters.
     pub stats: &'a WorkerStats,
+    /// Through which other connections are sent something.
+    pub post: &'a Post,
     /// The command being run.
     pub command: &'static Command,
     /// What the command waits for, when it has not answered yet.
@@ -112,6 +116,11 @@ impl Context<'_> {
     /// The time of the batch.
     pub fn now(&self) -> UnixMillis {
         self.keys.now()
+    }
+
+    /// What is needed to send something to other connections.
+    pub fn sender(&self) -> Sender<'_> {
+        Sender { post: self.post, settings: &self.shared.settings, now: self.now() }
     }
 
     /// Looks again at what is noted of every request, behind one that may have changed it.
@@ -139,6 +148,8 @@ impl Context<'_> {
     /// Answers in `protocol` from here on.
     pub fn set_protocol(&mut self, protocol: Protocol) {
         self.session.protocol = protocol;
+        // Others encode in it what they send from here on.
+        self.session.publish();
         self.reply.set_protocol(protocol);
     }
 
@@ -153,6 +164,7 @@ impl Context<'_> {
     /// The connection runs nothing else until then.
     pub fn wait(&mut self, until: Option<UnixMillis>, then: Resume) {
         self.session.client.begin_wait();
+        self.session.client.set_flag(Client::TIMED, until.is_some());
         self.wait = Some(Wait { until, then, carried: 0, is_busy: false });
     }
 

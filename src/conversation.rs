@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use crate::clients::{Address, Client};
+use crate::clients::{Address, Client, Sender};
 use crate::clock::UnixMillis;
 use crate::command::{self, Context, Input, Keyspace, Notes, Request, Wait};
 use crate::config::{BATCH_REQUESTS_MAX, OUTPUT_BYTES_SOFT_MAX};
@@ -80,6 +80,7 @@ impl Conversation {
     /// Ends it: nobody tells this client anything any more.
     pub fn end(&mut self, shared: &Shared) {
         command::unwatch(&mut self.session, shared);
+        shared.pubsub.forget(&self.session.client);
         shared.clients.remove(&self.session.client);
     }
 
@@ -95,6 +96,7 @@ impl Conversation {
 
     /// Runs all requests in `input` and appends their replies to `out`.
     pub fn feed(&mut self, input: &[u8], worker: &mut Worker, shared: &Shared, now: UnixMillis, out: &mut Output) -> Fed {
+        worker.post.begin(self.session.client.id);
         let mut consumed = 0;
         let then = loop {
             if self.session.closing {
@@ -137,6 +139,7 @@ impl Conversation {
                 break Then::Read;
             }
         };
+        worker.post.wake();
         self.show(input.len() - consumed, now);
         Fed { consumed, then }
     }
@@ -160,9 +163,11 @@ impl Conversation {
         };
         self.waiting = None;
         self.session.client.active.store(now.0, Ordering::Relaxed);
-        let events = Events::new(shared);
+        let events = events(worker, shared, now);
         let mut cx = context(shared.store.enter(), &events, &mut self.session, worker, shared, now, out);
         command::resume(&mut cx, wait, unblock);
+        drop(cx);
+        worker.post.wake();
         true
     }
 
@@ -211,7 +216,7 @@ impl Conversation {
             return (0, None);
         }
         self.go_on();
-        let events = Events::new(shared);
+        let events = events(worker, shared, now);
         let mut cx = context(gate, &events, &mut self.session, worker, shared, now, out);
         worker.prefetch(cx.keys.db());
         let mut begun = Instant::now();
@@ -240,11 +245,8 @@ impl Conversation {
                 begun = command::time(&mut cx, request, ran, begun);
                 noted = answered;
             }
-            if cx.command.steers {
-                cx.look_again();
-            }
-            if cx.notes.monitors && ran {
-                command::show_monitors(&mut cx, &request(), mark);
+            if cx.command.steers || cx.notes.monitors || cx.keys.is_observed() {
+                follow_up(&mut cx, ran.then(request).as_ref(), mark);
             }
             if cx.command.steers
                 && let Some(steered) = steered(&mut cx, &mut self.waiting, &worker.limits)
@@ -280,6 +282,21 @@ impl Conversation {
         client.active.store(now.0, Ordering::Relaxed);
         client.query_bytes.store(query_bytes, Ordering::Relaxed);
         self.session.publish();
+    }
+}
+
+/// What comes right behind the reply that began at `mark`, to a request which is `None` when it was not run: what monitors see, and what the client has been
+/// sent by its own doing.
+#[inline(never)]
+fn follow_up(cx: &mut Context<'_>, ran: Option<&Request<'_>>, mark: usize) {
+    if cx.command.steers {
+        cx.look_again();
+    }
+    if let Some(request) = ran.filter(|_| cx.notes.monitors) {
+        command::show_monitors(cx, request, mark);
+    }
+    if cx.post.has_own() {
+        cx.post.take_own(&mut cx.reply);
     }
 }
 
@@ -320,6 +337,12 @@ fn limits(session: &Session, shared: &Shared) -> Limits {
     Limits { bulk_bytes_max, args_max: i32::MAX as u64, unauthenticated: !session.authenticated && settings.password_required() }
 }
 
+/// Tells what a batch does to keys.
+#[inline]
+fn events<'a>(worker: &'a Worker, shared: &'a Shared, now: UnixMillis) -> Events<'a> {
+    Events::new(shared, Sender { post: &worker.post, settings: &shared.settings, now })
+}
+
 #[inline]
 fn context<'a>(
     gate: Gate<'a>,
@@ -338,6 +361,7 @@ fn context<'a>(
         session,
         shared,
         stats: &worker.stats,
+        post: &worker.post,
         command: &command::table().commands()[0],
         wait: None,
         notes: Notes::look(shared, now),

@@ -43,6 +43,7 @@ mod latency;
 mod log;
 mod number;
 mod process;
+mod pubsub;
 mod resp;
 mod secret;
 mod server;

@@ -1,5 +1,6 @@
 //! The wire: requests in, replies out. Knows bytes and their framing, and nothing of what a command means.
 
+mod encoded;
 mod error;
 mod frame;
 mod inline;
@@ -7,6 +8,7 @@ mod output;
 mod reply;
 mod request;
 
+pub use encoded::Encoded;
 pub use error::ProtocolError;
 pub use frame::{Frame, decode};
 pub use output::Output;

@@ -18,7 +18,7 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::clients::{Address, Client};
+use crate::clients::{Address, Client, Post, Sender};
 use crate::clock::UnixMillis;
 use crate::config::Config;
 use crate::conversation::{Conversation, TOO_MANY_CLIENTS};
@@ -291,6 +291,7 @@ async fn tick(shared: Arc<Shared>, workers: Arc<Workers>) {
         }
         shared.stats.sample(shared.clock.now());
         close_idle(&shared);
+        cut_off(&shared);
         workers.balance();
         if !shared.settings.active_expire.load(Ordering::Relaxed) {
             continue;
@@ -319,7 +320,8 @@ struct Place {
 /// Sweeps for one slice of time. Whether the last database is done.
 fn sweep_slice(shared: &Shared, at: &mut Place) -> bool {
     let begun = Instant::now();
-    let events = Events::new(shared);
+    let post = Post::default();
+    let events = Events::new(shared, Sender { post: &post, settings: &shared.settings, now: shared.clock.now() });
     let observer: &dyn Observer = &events;
     let now = shared.clock.now();
     let databases = shared.store.enter();
@@ -340,6 +342,17 @@ fn sweep_slice(shared: &Shared, at: &mut Place) -> bool {
     true
 }
 
+/// Cuts off those who have let more wait than the soft limit allows for too long, also when nothing more comes for them.
+fn cut_off(shared: &Shared) {
+    if shared.pubsub.is_idle() && !shared.clients.has_monitors() {
+        return;
+    }
+    let now = shared.clock.now();
+    for client in shared.clients.all().iter().filter(|client| client.has(Client::LISTENS)) {
+        client.check_output(&shared.settings, now);
+    }
+}
+
 /// Closes connections that have been silent for longer than `timeout`. Those that wait or watch are meant to be silent.
 fn close_idle(shared: &Shared) {
     let seconds = shared.settings.timeout_seconds.load(Ordering::Relaxed);
@@ -349,7 +362,7 @@ fn close_idle(shared: &Shared) {
     let now = shared.clock.now();
     for client in shared.clients.all() {
         let active = UnixMillis(client.active.load(Ordering::Relaxed));
-        if now.millis_since(active) > seconds * 1000 && !client.has(Client::BLOCKED) && !client.has(Client::MONITOR) {
+        if now.millis_since(active) > seconds * 1000 && !client.has(Client::BLOCKED | Client::LISTENS) {
             client.kill();
         }
     }

@@ -36,6 +36,8 @@ pub struct Session {
     pub authenticated: bool,
     /// `MONITOR`: it watches every command, and may not touch the keyspace meanwhile.
     pub monitor: bool,
+    /// Not every command may be run at once: it watches, has subscribed or queues a transaction. What [`Self::restrict`] says.
+    pub is_restricted: bool,
     /// Whether it is answered.
     pub reply_mode: ReplyMode,
     /// `CLIENT NO-TOUCH ON`: its reads leave the time of last use alone.
@@ -55,11 +57,17 @@ impl Session {
             db: 0,
             authenticated,
             monitor: false,
+            is_restricted: false,
             reply_mode: ReplyMode::On,
             no_touch: false,
             transaction: None,
             closing: false,
         }
+    }
+
+    /// Looks anew whether not every command may be run at once, behind what may have changed it.
+    pub fn restrict(&mut self) {
+        self.is_restricted = self.monitor || self.is_queueing() || self.client.has(Client::PUBSUB);
     }
 
     /// What is queued since MULTI, if anything may be.

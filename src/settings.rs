@@ -5,7 +5,9 @@
 
 #[cfg(test)]
 mod document;
+pub mod events;
 mod kind;
+mod output;
 mod parameters;
 mod special;
 
@@ -15,11 +17,13 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering}
 use parking_lot::RwLock;
 
 pub use kind::Kind;
+pub use output::OutputLimit;
 pub use parameters::{Effect, PARAMETERS, Parameter, find};
 
 use crate::config::{Config, LogLevel};
 use crate::number::parse_i64;
 use crate::secret;
+use output::OutputLimits;
 
 /// The values of all parameters.
 #[derive(Debug)]
@@ -47,6 +51,9 @@ pub struct Settings {
     pub latency_tracking: AtomicBool,
     /// Whether `maxmemory-policy` is one of the LFU policies.
     pub lfu: AtomicBool,
+    /// Which events of keys are told: letters of `notify-keyspace-events`, see [`events::bit`].
+    pub events: AtomicU64,
+    output_limits: OutputLimits,
     /// Whether the sweeper runs: `DEBUG SET-ACTIVE-EXPIRE`.
     pub active_expire: AtomicBool,
 }
@@ -95,6 +102,8 @@ impl Default for Settings {
             latency_millis: AtomicU64::default(),
             latency_tracking: AtomicBool::default(),
             lfu: AtomicBool::default(),
+            events: AtomicU64::default(),
+            output_limits: OutputLimits::default(),
             active_expire: AtomicBool::new(true),
         };
         for parameter in PARAMETERS {
@@ -187,6 +196,8 @@ impl Settings {
             Effect::Length(field) => field(self).store(usize::try_from(count()).unwrap_or(usize::MAX), Ordering::Relaxed),
             Effect::Switch(field) => field(self).store(value == b"yes", Ordering::Relaxed),
             Effect::Password => self.password_required.store(!value.is_empty(), Ordering::Release),
+            Effect::OutputLimits => self.output_limits.set(value),
+            Effect::Events => self.events.store(events::mask(value), Ordering::Relaxed),
             Effect::Policy => self.lfu.store(value.ends_with(b"-lfu"), Ordering::Relaxed),
         }
     }
@@ -195,6 +206,11 @@ impl Settings {
     pub fn loglevel(&self) -> LogLevel {
         let name = self.text("loglevel");
         LogLevel::ALL.into_iter().find(|level| level.name() == name).unwrap_or(LogLevel::Notice)
+    }
+
+    /// How much may wait for a client that has subscribed to something, or for any other.
+    pub fn output_limit(&self, is_subscriber: bool) -> OutputLimit {
+        self.output_limits.of(is_subscriber)
     }
 
     /// Whether a new connection must authenticate.

@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::latency::Latency;
 use crate::log::Log;
+use crate::pubsub::PubSub;
 use crate::settings::Settings;
 use crate::slowlog::SlowLog;
 use crate::stats::Stats;
@@ -34,6 +35,8 @@ pub struct Shared {
     pub stats: Stats,
     /// The slow log.
     pub slowlog: SlowLog,
+    /// The subscriptions.
+    pub pubsub: PubSub,
     /// The keys that clients watch.
     pub watched: Watched,
     /// The slow moments.
@@ -72,6 +75,7 @@ impl Shared {
             settings,
             stats: Stats::default(),
             slowlog: SlowLog::default(),
+            pubsub: PubSub::default(),
             watched: Watched::default(),
             latency: Latency::default(),
             config,

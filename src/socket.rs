@@ -20,6 +20,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::Handle;
 use tokio::time::sleep;
 
+use crate::clients::Client;
 use crate::config::{OUTPUT_BYTES_SOFT_MAX, QUERY_BYTES_MAX, READ_BUFFER_BYTES};
 use crate::conversation::{Conversation, Fed, OWNED_BYTES_MIN, Then, Worker};
 use crate::resp::Output;
@@ -131,6 +132,7 @@ impl<S: Stream> Connection<S> {
                     let Fed { consumed, then } =
                         self.listed.conversation.feed(input, worker, &self.listed.shared, self.listed.shared.clock.now(), output);
                     self.hold(&input[consumed..]);
+                    self.collect(output);
                     self.poll_write_lent(cx, worker, output)?;
                     return Poll::Ready(Ok(then));
                 }
@@ -146,16 +148,25 @@ impl<S: Stream> Connection<S> {
         self.poll_idle(cx)
     }
 
+    /// Takes along what others have left. A connection that always has something to read would not come to it otherwise.
+    #[inline]
+    fn collect(&self, output: &mut Output) {
+        let client = &self.listed.conversation.session().client;
+        if client.has(Client::LISTENS) {
+            client.collect(output);
+        }
+    }
+
     /// Nothing to read: looks for what others have left, and has them wake this connection.
     fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Then>> {
         let client = &self.listed.conversation.session().client;
-        let mut delivered = Vec::new();
+        let mut delivered = Output::default();
         client.listen_and_collect(cx.waker(), &mut delivered);
         if client.is_killed() {
             return Poll::Ready(Ok(Then::Close));
         }
         if !delivered.is_empty() {
-            self.rest = Some(Box::new(Output::from(delivered)));
+            self.rest = Some(Box::new(delivered));
             return Poll::Ready(Ok(Then::Read));
         }
         if self.listed.shared.is_stopping() {
@@ -240,6 +251,7 @@ impl<S: Stream> Connection<S> {
         if self.input.len() as u64 > query_bytes_max.min(QUERY_BYTES_MAX) {
             then = Then::Close;
         }
+        self.collect(output);
         self.poll_write_lent(cx, worker, output)?;
         Poll::Ready(Ok(then))
     }
@@ -280,7 +292,7 @@ impl<S: Stream> Connection<S> {
                 Poll::Ready(Err(error)) => break Poll::Ready(Err(error)),
                 Poll::Pending => {
                     let client = &self.listed.conversation.session().client;
-                    client.listen(cx.waker());
+                    client.listen(cx.waker(), rest.len());
                     if client.is_killed() {
                         break Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
                     }

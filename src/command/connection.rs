@@ -5,7 +5,7 @@ mod client;
 
 use super::{Arg, Args, CommandError, Context, Flags, Group, Outcome, Spec, transactions};
 use crate::clients::Client;
-use crate::resp::Protocol;
+use crate::resp::{Output, Protocol};
 use crate::session::ReplyMode;
 
 pub(super) const SPECS: &[&Spec] = &[&PING, &ECHO, &SELECT, &QUIT, &RESET, &auth::AUTH, &auth::HELLO, &client::CLIENT];
@@ -18,7 +18,7 @@ const PING: Spec = Spec {
     name: "ping",
     group: Group::Connection,
     summary: "Answers PONG, or with the message it was given.",
-    flags: Flags::FAST,
+    flags: Flags::FAST.and(Flags::SUBSCRIBED),
     tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
     syntax: &[Arg::string("message").optional()],
     run: ping,
@@ -32,6 +32,11 @@ fn ping(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
         return Err(CommandError::WrongArity("ping".into()));
     }
     match message {
+        message if cx.session.client.has(Client::PUBSUB) && cx.session.protocol == Protocol::Resp2 => {
+            cx.reply.array(2);
+            cx.reply.bulk("pong");
+            cx.reply.bulk(message.unwrap_or_default());
+        }
         Some(message) => cx.reply.bulk(message),
         None => cx.reply.simple("PONG"),
     }
@@ -80,7 +85,7 @@ const QUIT: Spec = Spec {
     name: "quit",
     group: Group::Connection,
     summary: "Answers OK and closes the connection.",
-    flags: BEFORE_AUTH.and(Flags::UNQUEUED).and(Flags::ANY_ARGS),
+    flags: BEFORE_AUTH.and(Flags::UNQUEUED).and(Flags::SUBSCRIBED).and(Flags::ANY_ARGS),
     run: quit,
     ..Spec::BASE
 };
@@ -103,7 +108,7 @@ const RESET: Spec = Spec {
     group: Group::Connection,
     since: "6.2.0",
     summary: "Makes the connection what it was when it was new.",
-    flags: BEFORE_AUTH.and(Flags::UNQUEUED),
+    flags: BEFORE_AUTH.and(Flags::UNQUEUED).and(Flags::SUBSCRIBED),
     run: reset,
     ..Spec::BASE
 };
@@ -111,14 +116,16 @@ const _: () = assert!(RESET.arity(false) == 1);
 
 fn reset(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
     transactions::discard(cx.session, cx.shared);
+    cx.shared.pubsub.forget(&cx.session.client);
     if cx.session.monitor {
         cx.session.monitor = false;
         cx.shared.clients.end_monitor(&cx.session.client);
         // What it has been shown so far comes before the answer, and nothing after it.
-        let mut lines = Vec::new();
+        let mut lines = Output::default();
         cx.session.client.collect(&mut lines);
         cx.reply.encoded(&lines);
     }
+    cx.session.restrict();
     cx.select(0);
     cx.set_protocol(Protocol::Resp2);
     cx.set_no_touch(false);

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 
 use super::error::{ECHO_BYTES_MAX, shown};
 use super::{Args, Command, CommandError, Context, Flags, Outcome, Wait, transactions};
-use crate::clients::Unblock;
+use crate::clients::{Client, Unblock};
 use crate::clock::UnixMillis;
-use crate::resp::Argv;
+use crate::resp::{Argv, Protocol};
 use crate::session::{Queue, ReplyMode};
 
 /// A request with what the batch already knows of it.
@@ -39,7 +39,7 @@ pub fn dispatch(cx: &mut Context<'_>, request: Request<'_>) -> bool {
     let mark = cx.reply.mark();
     let mut args = Args::new(request.argv, cx.shared.store.hasher(), request.hash);
     let ran = match admit(cx, request.command, &mut args) {
-        Ok(command) if cx.session.transaction.is_some() && is_queued(cx, command, &request) => false,
+        Ok(command) if cx.session.is_restricted && is_queued(cx, command, &request) => false,
         Ok(command) => {
             run(cx, command, &mut args);
             true
@@ -74,7 +74,7 @@ pub fn execute(cx: &mut Context<'_>, request: Request<'_>) {
         }
     }
     // A request that asks to skip the next reply means the one behind EXEC.
-    if cx.is_silent() {
+    if cx.is_silent() && !mem::take(&mut cx.has_settled) {
         cx.reply.rewind(mark);
     }
 }
@@ -116,6 +116,10 @@ pub fn resume(cx: &mut Context<'_>, wait: Wait, unblock: Option<Unblock>) {
     let mark = cx.reply.mark();
     let outcome = if unblock == Some(Unblock::Error) { Err(CommandError::Unblocked) } else { (wait.then)(cx, wait.carried) };
     if let Err(error) = outcome {
+        // The last command is the one that has waited.
+        if let Some(counters) = cx.stats.commands.get(cx.session.client.last_command()) {
+            counters.failed.add(1);
+        }
         fail(cx, &error);
     }
     if cx.session.reply_mode != ReplyMode::On {
@@ -222,11 +226,25 @@ fn guard(cx: &Context<'_>, command: &Command, argv: &Argv<'_>) -> Outcome {
     if !cx.session.authenticated && !command.spec.has(Flags::NO_AUTH) && cx.shared.settings.password_required() {
         return Err(CommandError::text("NOAUTH Authentication required."));
     }
-    if command.spec.has(Flags::NO_MULTI) && cx.session.is_queueing() {
+    if cx.session.is_restricted { guard_restricted(cx, command) } else { Ok(()) }
+}
+
+/// What a command must pass of a client that watches, has subscribed or queues a transaction.
+#[cold]
+fn guard_restricted(cx: &Context<'_>, command: &Command) -> Outcome {
+    let session = &*cx.session;
+    if command.spec.has(Flags::NO_MULTI) && session.is_queueing() {
         return Err(CommandError::text("ERR Command not allowed inside a transaction"));
     }
+    let hears_only = session.client.has(Client::PUBSUB) && session.protocol == Protocol::Resp2;
+    if hears_only && !command.spec.has(Flags::SUBSCRIBED) {
+        let name = command.full_name;
+        return Err(CommandError::made(format!(
+            "ERR Can't execute '{name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context"
+        )));
+    }
     let touches_keys = Flags::READONLY.and(Flags::WRITE).and(Flags::MAY_REPLICATE);
-    if cx.session.monitor && command.spec.flags.has_any(touches_keys) {
+    if session.monitor && command.spec.flags.has_any(touches_keys) {
         return Err(CommandError::text("ERR Replica can't interact with the keyspace"));
     }
     Ok(())

@@ -21,6 +21,11 @@ pub struct KeySpec {
 }
 
 impl KeySpec {
+    /// Whether they are keys and not channels.
+    pub fn is_of_keys(&self) -> bool {
+        self.flags != KeyFlags::CHANNEL
+    }
+
     /// The positions of its keys in a request; `None` when the first one is missing, or the last one of so many.
     fn positions(&self, argv: &Argv<'_>) -> Option<impl Iterator<Item = usize>> {
         let argc = argv.len();
@@ -42,14 +47,14 @@ pub(super) fn key_specs(syntax: &[Arg], mut position: usize) -> Vec<KeySpec> {
     let mut count_at = None;
     for arg in syntax {
         // Behind what may be left out or repeated, no position is certain.
-        if arg.flags & Arg::OPTIONAL != 0 {
+        if arg.flags & Arg::OPTIONAL != 0 && arg.kind != ArgKind::Channel {
             break;
         }
         position += usize::from(arg.token.is_some());
         let repeated = arg.flags & Arg::MULTIPLE != 0;
         let last = if repeated { -1 } else { 0 };
         match arg.kind {
-            ArgKind::Key => {
+            ArgKind::Key | ArgKind::Channel => {
                 match specs.last_mut() {
                     Some(run) if !repeated && run.flags == arg.key && run.last >= 0 => run.last += 1,
                     _ => specs.push(KeySpec { flags: arg.key, first: position, count_at, last, step: 1 }),
@@ -78,7 +83,7 @@ pub(super) fn key_specs(syntax: &[Arg], mut position: usize) -> Vec<KeySpec> {
 /// The keys of a request: their positions and what is done to them. `None` when the request is too short to have them.
 pub(super) fn find(spec: &Spec, specs: &[KeySpec], argv: &Argv<'_>) -> Option<Vec<(usize, KeyFlags)>> {
     let mut found = Vec::new();
-    for run in specs {
+    for run in specs.iter().filter(|run| run.is_of_keys()) {
         let flags = spec.key_flags.map_or(run.flags, |decide| decide(argv));
         found.extend(run.positions(argv)?.map(|position| (position, flags)));
     }

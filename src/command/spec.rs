@@ -235,7 +235,7 @@ impl Flags {
     pub const FAST: Self = Self(1 << 11);
     /// Allowed before the client has authenticated.
     pub const NO_AUTH: Self = Self(1 << 12);
-    /// Allowed on a replica that may block.
+    /// Not a write, and yet something that replicas would be told: held back with writes. Redis does not show it.
     pub const MAY_REPLICATE: Self = Self(1 << 13);
     /// Not allowed within a transaction.
     pub const NO_MULTI: Self = Self(1 << 14);
@@ -251,6 +251,8 @@ impl Flags {
     pub const KEYSPACE: Self = Self(1 << 25);
     /// Runs while no other connection runs anything: it sees or changes the keyspace as a whole.
     pub const ALONE: Self = Self(1 << 26);
+    /// Allowed to a client that has subscribed to something and speaks RESP2.
+    pub const SUBSCRIBED: Self = Self(1 << 18);
     /// Run at once even between MULTI and EXEC.
     pub const UNQUEUED: Self = Self(1 << 27);
     /// Runs what a transaction has queued. When it is refused, the transaction is over.
@@ -282,7 +284,6 @@ impl Flags {
         ("skip_slowlog", Self::SKIP_SLOWLOG),
         ("fast", Self::FAST),
         ("no_auth", Self::NO_AUTH),
-        ("may_replicate", Self::MAY_REPLICATE),
         ("no_async_loading", Self::NO_ASYNC_LOADING),
         ("no_multi", Self::NO_MULTI),
         ("movablekeys", Self::MOVABLE_KEYS),

@@ -7,6 +7,8 @@
 pub enum ArgKind {
     /// A key.
     Key,
+    /// A shard channel: no key, but it tells as one does where in a cluster the command belongs.
+    Channel,
     /// Any bytes.
     String,
     /// An integer.
@@ -32,7 +34,7 @@ impl ArgKind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Key => "key",
-            Self::String => "string",
+            Self::Channel | Self::String => "string",
             Self::Integer | Self::KeyCount => "integer",
             Self::Double => "double",
             Self::Pattern => "pattern",
@@ -67,6 +69,8 @@ impl KeyFlags {
     pub const VARIABLE: Self = Self(&["RW", "access", "update", "variable_flags"]);
     /// Answers with the value and removes the key.
     pub const ACCESS_DELETE: Self = Self(&["RW", "access", "delete"]);
+    /// It is no key, but tells as one does where in a cluster the command belongs.
+    pub const CHANNEL: Self = Self(&["not_key"]);
     /// Removes the key.
     pub const DELETE: Self = Self(&["RM", "delete"]);
     /// Removes the key, if its value is as it should be.
@@ -111,6 +115,11 @@ impl Arg {
     /// A key, and what the command does to it.
     pub const fn key(name: &'static str, key: KeyFlags) -> Self {
         Self { key, ..Self::new(name, ArgKind::Key) }
+    }
+
+    /// A shard channel.
+    pub const fn channel(name: &'static str) -> Self {
+        Self { key: KeyFlags::CHANNEL, ..Self::new(name, ArgKind::Channel) }
     }
 
     /// Any bytes.

@@ -126,7 +126,7 @@ impl Command {
             case: u128::from_le_bytes(name.to_le_bytes().map(|byte| if byte.is_ascii_lowercase() { 0x20 } else { 0 })),
             arity: spec.arity(container.is_some()),
             id,
-            first_key: key_specs.first().map_or(0, |run| run.first),
+            first_key: key_specs.first().filter(|run| run.is_of_keys()).map_or(0, |run| run.first),
             key_specs,
             steers: !spec.flags.has_any(Flags::READONLY.and(Flags::WRITE)) || spec.has(Flags::BLOCKING),
             timed: !spec.has(Flags::FAST)

@@ -35,6 +35,7 @@ fn multi(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
     }
     cx.session.transaction.get_or_insert_default().queue = Some(Queue::default());
     cx.session.client.set_flag(Client::MULTI, true);
+    cx.session.restrict();
     cx.reply.ok();
     Ok(())
 }
@@ -172,7 +173,9 @@ fn run_unwatch(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
 pub(super) fn discard(session: &mut Session, shared: &Shared) -> Queue {
     unwatch(session, shared);
     session.client.set_flag(Client::MULTI, false);
-    session.transaction.take().and_then(|transaction| transaction.queue).unwrap_or_default()
+    let queue = session.transaction.take().and_then(|transaction| transaction.queue);
+    session.restrict();
+    queue.unwrap_or_default()
 }
 
 /// Forgets the keys that a client watches.

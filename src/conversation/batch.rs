@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
+use crate::clients::Post;
 use crate::command::{self, Command, Request};
 use crate::resp::{Arg, Argv, Limits, Parsed};
 use crate::shared::Shared;
@@ -19,6 +20,8 @@ use crate::store::Db;
 pub struct Worker {
     /// The thread's counters.
     pub stats: Arc<WorkerStats>,
+    /// What the batch sends to connections.
+    pub(super) post: Post,
     pub(super) requests: Vec<Parsing>,
     pub(super) args: Vec<Arg>,
     pub(super) scratch: Vec<u8>,
@@ -47,7 +50,7 @@ impl Worker {
     pub fn new(shared: &Shared) -> Self {
         let stats = shared.stats.worker(command::table().len());
         let limits = Limits { bulk_bytes_max: 0, args_max: 0, unauthenticated: true };
-        Self { stats, requests: Vec::new(), args: Vec::new(), scratch: Vec::new(), limits, owned: None }
+        Self { stats, post: Post::default(), requests: Vec::new(), args: Vec::new(), scratch: Vec::new(), limits, owned: None }
     }
 
     pub(super) fn clear(&mut self) {

@@ -117,6 +117,15 @@ impl Output {
         self.shared.push_back((self.own.len(), bytes));
     }
 
+    /// Appends whole replies that nothing was taken of. Shared values stay shared.
+    pub fn append(&mut self, other: &Self) {
+        debug_assert!(other.taken == 0, "what has been taken in part is not sent again");
+        let before = self.own.len();
+        self.own.extend_from_slice(&other.own);
+        self.shared.extend(other.shared.iter().map(|(at, bytes)| (at + before, bytes.clone())));
+        self.shared_len += other.shared_len;
+    }
+
     /// Takes back everything from the own byte at `mark` on.
     #[inline]
     pub(super) fn truncate(&mut self, mark: usize) {

@@ -65,9 +65,9 @@ impl<'a> Reply<'a> {
         self.out.gathered()
     }
 
-    /// Bytes that are encoded already: what this connection would have been sent between two replies.
-    pub fn encoded(&mut self, bytes: &[u8]) {
-        self.out.own.extend_from_slice(bytes);
+    /// Replies that are encoded already: what this connection would have been sent between two replies.
+    pub fn encoded(&mut self, replies: &Output) {
+        self.out.append(replies);
     }
 
     /// Puts what `head` writes before all that was written since `mark`: the head of an array whose length is known only afterwards.

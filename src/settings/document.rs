@@ -11,6 +11,11 @@ fn meaning(name: &str) -> &'static str {
         "client-query-buffer-limit" => {
             "Bytes of one request that has not arrived in full, at most 3gb; a client that sends more is cut off."
         }
+        "client-output-buffer-limit" => {
+            "What may wait for a client that does not read, by class: bytes at once, and bytes for so many seconds; beyond it is cut off. \
+             `pubsub` are those that have subscribed, `normal` all others, whose replies are not sent faster than they are read; what \
+             they have not asked for is bounded by 32mb where there is no other limit."
+        }
         "databases" => "How many databases there are: `--databases`.",
         "enable-debug-command" => "From where `DEBUG` is taken: `--enable-debug-command`.",
         "io-threads" => "Worker threads, one a core unless told otherwise: `--threads`.",
@@ -23,6 +28,9 @@ fn meaning(name: &str) -> &'static str {
         "maxclients" => "Connections served at once; further ones are refused: `--maxclients`.",
         "maxmemory-policy" => {
             "Whether `OBJECT FREQ` (a policy that ends in `-lfu`) or `OBJECT IDLETIME` (any other) is kept. Nothing is evicted."
+        }
+        "notify-keyspace-events" => {
+            "Which events of keys are published: K on `__keyspace@<db>__:<key>`, E on `__keyevent@<db>__:<event>`, and a letter for each class."
         }
         "port" => "The TCP port listened on: `--port`.",
         "proto-max-bulk-len" => {

@@ -45,6 +45,10 @@ pub enum Effect {
     Switch(fn(&Settings) -> &AtomicBool),
     /// It is the password.
     Password,
+    /// It says how much may wait for a client.
+    OutputLimits,
+    /// It says which events of keys are told.
+    Events,
     /// It decides between the two ways of noting a key's use.
     Policy,
 }
@@ -161,7 +165,8 @@ pub static PARAMETERS: &[Parameter] = &[
         "client-output-buffer-limit",
         "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60",
         Kind::Special(client_output_buffer_limit),
-    ),
+    )
+    .acts(Effect::OutputLimits),
     Parameter::new("client-query-buffer-limit", "1073741824", Kind::Memory(1_048_576, LLONG_MAX))
         .acts(Effect::Count(|settings| &settings.query_bytes_max)),
     Parameter::new("cluster-allow-pubsubshard-when-down", "yes", Kind::Bool),
@@ -240,7 +245,7 @@ pub static PARAMETERS: &[Parameter] = &[
     Parameter::alias("min-slaves-max-lag", "min-replicas-max-lag"),
     Parameter::alias("min-slaves-to-write", "min-replicas-to-write"),
     Parameter::new("no-appendfsync-on-rewrite", "no", Kind::Bool),
-    Parameter::new("notify-keyspace-events", "", Kind::Special(notify_keyspace_events)),
+    Parameter::new("notify-keyspace-events", "", Kind::Special(notify_keyspace_events)).acts(Effect::Events),
     Parameter::new("oom-score-adj", "no", Kind::Enum(&["no", "yes", "relative", "absolute"])),
     Parameter::new("oom-score-adj-values", "0 200 800", Kind::Special(oom_score_adj_values)),
     Parameter::new("pidfile", "", Kind::Text).immutable(),

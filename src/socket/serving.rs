@@ -180,9 +180,14 @@ impl<S: Stream> Connection<S> {
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<Then>> {
         let client = &self.listed.conversation.session().client;
-        client.listen(cx.waker());
+        let mut delivered = Output::default();
+        client.listen_and_collect(cx.waker(), &mut delivered);
         if client.is_killed() || self.listed.shared.is_stopping() {
             return Poll::Ready(Ok(Then::Close));
+        }
+        if !delivered.is_empty() {
+            self.rest = Some(Box::new(delivered));
+            return Poll::Ready(Ok(Then::Wait(until)));
         }
         while self.input.len() < WAITING_INPUT_BYTES_MAX {
             match self.poll_read_own(desk, cx)? {

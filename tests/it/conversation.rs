@@ -63,7 +63,7 @@ impl Conn {
         }
         let client = std::sync::Arc::clone(&conversation.session().client);
         if client.is_killed() || shared.is_stopping() {
-            shared.clients.remove(&client);
+            conversation.end(shared);
             self.then = Then::Close;
             return true;
         }
@@ -74,13 +74,13 @@ impl Conn {
         }
         let (held, said) = (self.input.len(), self.output.len() + answers.len());
         let fed = conversation.feed(&self.input, worker, shared, now, &mut answers);
+        client.collect(&mut answers);
         self.output.append(&mut answers.into());
         self.input.drain(..fed.consumed);
-        client.collect(&mut self.output);
         let changed = fed.then != self.then;
         self.then = fed.then;
         if self.then == Then::Close {
-            shared.clients.remove(&client);
+            conversation.end(shared);
         }
         changed || self.input.len() != held || self.output.len() != said
     }

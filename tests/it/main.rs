@@ -31,6 +31,8 @@ mod embedded;
 mod syntax;
 // The command table judged by itself, and its requests by a real redis-server.
 mod table;
+// Every command of the table within a transaction.
+mod queued;
 // What COMMAND says of our commands, against a real redis-server.
 mod docs;
 // The request parser: redis-protocol agrees with it, and segments make no difference.

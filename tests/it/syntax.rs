@@ -44,7 +44,7 @@ pub(crate) fn takes_any_word(syntax: &[SyntaxArg]) -> bool {
 fn begins_with_any_word(arg: &SyntaxArg) -> bool {
     arg.token.is_none()
         && match arg.kind {
-            ArgKind::Key | ArgKind::String | ArgKind::Pattern => true,
+            ArgKind::Key | ArgKind::Channel | ArgKind::String | ArgKind::Pattern => true,
             ArgKind::OneOf => arg.args.iter().any(begins_with_any_word),
             ArgKind::Block => arg.args.first().is_some_and(begins_with_any_word),
             _ => false,

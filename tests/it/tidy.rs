@@ -22,17 +22,21 @@ const GRAPH: &[(&str, &[&str])] = &[
     ("slowlog", &[]),
     ("resp", &["number"]),
     ("store", &["clock", "number"]),
-    ("clients", &["clock", "config"]),
-    ("session", &["clients", "resp"]),
     ("settings", &["config", "document", "error", "glob", "log", "number", "secret"]),
+    ("clients", &["clock", "resp", "settings"]),
+    ("session", &["clients", "resp"]),
+    ("pubsub", &["clients", "glob", "resp"]),
     ("watched", &["clients", "clock", "store"]),
-    ("shared", &["clients", "clock", "config", "error", "latency", "log", "settings", "slowlog", "stats", "store", "watched"]),
-    ("events", &["shared", "store"]),
+    (
+        "shared",
+        &["clients", "clock", "config", "error", "latency", "log", "pubsub", "settings", "slowlog", "stats", "store", "watched"],
+    ),
+    ("events", &["clients", "settings", "shared", "store"]),
     (
         "command",
         &[
-            "clients", "clock", "config", "document", "glob", "latency", "log", "number", "process", "resp", "session", "settings",
-            "shared", "slowlog", "stats", "store", "watched",
+            "clients", "clock", "config", "document", "glob", "latency", "log", "number", "process", "pubsub", "resp", "session",
+            "settings", "shared", "slowlog", "stats", "store", "watched",
         ],
     ),
     (

@@ -261,7 +261,7 @@ fn keys_of(request: &Argv<'_>) -> Result<Vec<(usize, KeyFlags)>, CommandError> {
     if let Some(name) = request.get(1).filter(|_| !command.subcommands.is_empty()) {
         command = command.subcommand(name).ok_or(INVALID_COMMAND)?;
     }
-    if command.key_specs.is_empty() {
+    if !command.key_specs.iter().any(KeySpec::is_of_keys) {
         return Err(CommandError::text("ERR The command has no key arguments"));
     }
     if !command.accepts(request.len()) {

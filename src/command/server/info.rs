@@ -137,7 +137,7 @@ fn clients(cx: &Context<'_>, out: &mut String) {
     line(out, "tracking_clients", 0);
     line(out, "pubsub_clients", 0);
     line(out, "watching_clients", 0);
-    line(out, "clients_in_timeout_table", 0);
+    line(out, "clients_in_timeout_table", all.iter().filter(|client| client.has(Client::TIMED)).count());
     line(out, "total_watched_keys", 0);
     line(out, "total_blocking_keys", 0);
 }

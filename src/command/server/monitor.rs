@@ -3,6 +3,7 @@
 use std::io::Write as _;
 
 use crate::command::{Args, CommandError, Context, Flags, Group, Outcome, Request, Spec};
+use crate::resp::Output;
 use crate::session::ReplyMode;
 
 pub(in crate::command) const SPECS: &[&Spec] = &[&MONITOR];
@@ -25,6 +26,7 @@ fn monitor(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
     // Who watches already is not answered, as Redis has it.
     if !cx.session.monitor {
         cx.session.monitor = true;
+        cx.session.restrict();
         cx.shared.clients.begin_monitor(&cx.session.client);
         cx.reply.ok();
     }
@@ -47,16 +49,16 @@ pub fn show(cx: &mut Context<'_>, request: &Request<'_>, mark: usize) {
         push_quoted(&mut line, arg);
     }
     line.extend_from_slice(b"\r\n");
-    cx.shared.clients.show_monitors(&line, client.id);
-    // Its own line comes right behind its reply, and not behind those of the whole batch.
-    if cx.session.monitor && !cx.session.closing && hears_itself(cx, mark) {
-        cx.reply.encoded(&line);
-    }
+    let hears_itself = hears_itself(cx, mark);
+    cx.shared.clients.show_monitors(&Output::from(line), cx.sender(), hears_itself);
 }
 
 /// Whether a client hears of its own request, whose reply began at `mark`: only if it hears the reply.
 fn hears_itself(cx: &Context<'_>, mark: usize) -> bool {
     let is_over = !cx.in_exec && cx.wait.is_none();
+    if cx.session.closing {
+        return false;
+    }
     match cx.session.reply_mode {
         ReplyMode::Off => false,
         // Behind the request that asked for it: the next one is not answered.

@@ -100,8 +100,8 @@ fn delex(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let comparison = args.keyword().and_then(|word| Comparison::from_keyword(&word));
     let given = args.bytes()?;
     let removed = cx.keys.write(key, |slot| {
-        cx.keys.count(key, slot.is_present());
         // A missing key is answered before the condition is looked at.
+        cx.keys.count(key, slot.is_present());
         let Some(found) = slot.get() else { return Ok(false) };
         let comparison = comparison.ok_or(CommandError::text("ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE"))?;
         Ok(comparison.fits(found.value(), given)? && delete(slot))

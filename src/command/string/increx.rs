@@ -1,6 +1,6 @@
 //! INCREX: adds to a number within bounds, and sets or takes away the deadline of its key in the same step.
 
-use super::super::generic::delete;
+use super::super::generic::{delete, expire::persist};
 use super::super::{Arg, Args, CommandError, Context, Flags, Group, KeyFlags, Outcome, Spec};
 use super::set::Expiry;
 use crate::clock::UnixMillis;
@@ -111,6 +111,8 @@ trait Number: Copy + PartialOrd {
     const MIN: Self;
     const MAX: Self;
     const ZERO: Self;
+    /// What a sum is told as.
+    const ADDED: Event;
     /// How errors about an argument that is none go on, behind the argument's name.
     const NO_NUMBER: &'static str;
 
@@ -123,7 +125,8 @@ trait Number: Copy + PartialOrd {
     fn add(self, other: Self) -> Option<Self>;
     /// What was added to `self` if the sum is `sum`.
     fn increment_to(self, sum: Self) -> Result<Self, CommandError>;
-    fn write(self, slot: &mut Slot<'_>, deadline: Deadline);
+    /// Writes it and leaves the deadline alone.
+    fn write(self, slot: &mut Slot<'_>);
     fn answer(self, cx: &mut Context<'_>);
 }
 
@@ -131,6 +134,7 @@ impl Number for i64 {
     const MIN: Self = Self::MIN;
     const MAX: Self = Self::MAX;
     const ZERO: Self = 0;
+    const ADDED: Event = Event::INCRBY;
     const NO_NUMBER: &'static str = "is not an integer or out of range";
 
     fn parse(text: &[u8]) -> Option<Self> {
@@ -153,9 +157,8 @@ impl Number for i64 {
         sum.checked_sub(self).ok_or(CommandError::text("ERR applied increment would overflow"))
     }
 
-    fn write(self, slot: &mut Slot<'_>, deadline: Deadline) {
-        slot.set(format_i64(self, &mut [0; I64_BYTES_MAX]), deadline);
-        slot.tell(Event::INCRBY);
+    fn write(self, slot: &mut Slot<'_>) {
+        slot.set(format_i64(self, &mut [0; I64_BYTES_MAX]), Deadline::Keep);
     }
 
     fn answer(self, cx: &mut Context<'_>) {
@@ -167,6 +170,7 @@ impl Number for Extended {
     const MIN: Self = Self::MIN;
     const MAX: Self = Self::MAX;
     const ZERO: Self = Self::ZERO;
+    const ADDED: Event = Event::INCRBYFLOAT;
     const NO_NUMBER: &'static str = "is not a valid float";
 
     fn parse(text: &[u8]) -> Option<Self> {
@@ -190,10 +194,9 @@ impl Number for Extended {
         sum.checked_add(-self).ok_or(CommandError::text("ERR applied increment would be Infinity"))
     }
 
-    fn write(self, slot: &mut Slot<'_>, deadline: Deadline) {
+    fn write(self, slot: &mut Slot<'_>) {
         // Redis does not look whether the sum is an integer.
-        slot.set_as(self.to_text().as_bytes(), Form::Text, deadline);
-        slot.tell(Event::INCRBYFLOAT);
+        slot.set_as(self.to_text().as_bytes(), Form::Text, Deadline::Keep);
     }
 
     fn answer(self, cx: &mut Context<'_>) {
@@ -248,17 +251,24 @@ struct NewDeadline {
 }
 
 impl NewDeadline {
-    /// Writes the sum, whose deadline may have passed already.
-    fn write(&self, slot: &mut Slot<'_>, sum: impl Number) {
-        let has_one = slot.get().is_some_and(|found| found.deadline().is_some());
-        match self.deadline {
-            Deadline::At(_) if self.keeps_old && has_one => sum.write(slot, Deadline::Keep),
-            Deadline::At(at) if at <= self.now => drop(delete(slot)),
-            deadline => {
-                sum.write(slot, deadline);
-                if matches!(deadline, Deadline::At(_)) {
-                    slot.tell(Event::EXPIRE);
-                }
+    /// Writes the sum. If its deadline has passed already, the key is removed instead, and nothing else is told.
+    fn write<N: Number>(&self, slot: &mut Slot<'_>, sum: N) {
+        let keeps = self.keeps_old && slot.get().is_some_and(|found| found.deadline().is_some());
+        let deadline = if keeps { Deadline::Keep } else { self.deadline };
+        if matches!(deadline, Deadline::At(at) if at <= self.now) {
+            delete(slot);
+            return;
+        }
+        sum.write(slot);
+        slot.tell(N::ADDED);
+        match deadline {
+            Deadline::Keep => {}
+            Deadline::None => {
+                persist(slot);
+            }
+            Deadline::At(at) => {
+                slot.set_deadline(Some(at));
+                slot.tell(Event::EXPIRE);
             }
         }
     }

@@ -1,9 +1,8 @@
 //! Several strings in one step: every other connection sees all of it or nothing.
 
 use super::super::{Arg, Args, CommandError, Context, Flags, Group, KeyFlags, Outcome, Spec};
-use super::answer;
 use super::set::Options;
-use super::store;
+use super::{answer, store};
 use crate::number::parse_i64;
 use crate::store::{Deadline, Key, WriteLocks};
 

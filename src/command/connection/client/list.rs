@@ -8,6 +8,7 @@ use crate::clients::Client;
 use crate::clock::UnixMillis;
 use crate::command::{Arg, Args, CommandError, Context, Group, Outcome, Spec, table};
 use crate::number::parse_i64;
+use crate::pubsub::PubSub;
 use crate::session::Session;
 
 /// What kind of connection it is. Those that watch count as normal.
@@ -20,6 +21,11 @@ pub(super) enum Kind {
 }
 
 impl Kind {
+    /// Whether a connection is of this kind.
+    pub(super) fn is_of(self, client: &Client) -> bool {
+        self == if client.has(Client::PUBSUB) { Self::Pubsub } else { Self::Normal }
+    }
+
     /// Reads the value of TYPE.
     pub(super) fn parse(word: &[u8]) -> Result<Self, CommandError> {
         match &*word.to_ascii_lowercase() {
@@ -85,9 +91,8 @@ fn list(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     match (args.keyword().as_deref(), args.len()) {
         (None, _) => clients.all().iter().for_each(|client| lines.push(client)),
         (Some(b"TYPE"), 1) => {
-            if Kind::parse(args.bytes()?)? == Kind::Normal {
-                clients.all().iter().for_each(|client| lines.push(client));
-            }
+            let kind = Kind::parse(args.bytes()?)?;
+            clients.all().iter().filter(|client| kind.is_of(client)).for_each(|client| lines.push(client));
         }
         (Some(b"ID"), 1..) => {
             for id in args.rest() {
@@ -104,7 +109,8 @@ fn list(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
 }
 
 /// Lines about connections, each with its end.
-struct Lines {
+struct Lines<'a> {
+    pubsub: &'a PubSub,
     text: Vec<u8>,
     now: UnixMillis,
     /// The names of all commands by their numbers.
@@ -113,14 +119,15 @@ struct Lines {
     asking: (u64, usize),
 }
 
-impl Lines {
-    fn new(cx: &Context<'_>, args: &Args<'_>) -> Self {
+impl<'a> Lines<'a> {
+    fn new(cx: &Context<'a>, args: &Args<'_>) -> Self {
         let client = &cx.session.client;
         // Others learn this at the end of the batch, the asking connection at once.
         cx.session.publish();
         client.active.store(cx.now().0, Ordering::Relaxed);
         client.set_last_command(cx.command.id);
         Self {
+            pubsub: &cx.shared.pubsub,
             text: Vec::new(),
             now: cx.now(),
             commands: table().all().map(|command| command.full_name).collect(),
@@ -130,6 +137,7 @@ impl Lines {
 
     fn push(&mut self, client: &Client) {
         let names = client.names();
+        let [channels, patterns, shards] = self.pubsub.counts(client);
         let queued = names.queued.map_or("-1".to_owned(), |queued| queued.to_string());
         let active = UnixMillis(client.active.load(Ordering::Relaxed));
         let age = self.now.seconds().saturating_sub(client.created.seconds());
@@ -137,19 +145,23 @@ impl Lines {
         let query_bytes = client.query_bytes.load(Ordering::Relaxed);
         let argv_bytes = if client.id == self.asking.0 { self.asking.1 } else { 0 };
         let fd = client.fd.load(Ordering::Relaxed);
-        let (output_bytes, output_memory) = client.waiting_bytes();
+        let output_bytes = client.waiting_bytes();
         let name_bytes = names.name.len() + names.lib_name.len() + names.lib_ver.len();
-        let total = size_of::<Client>() + size_of::<Session>() + name_bytes + query_bytes + argv_bytes + output_memory;
+        let total = size_of::<Client>() + size_of::<Session>() + name_bytes + query_bytes + argv_bytes + output_bytes;
         let (db, protocol) = (client.db.load(Ordering::Relaxed), client.protocol.load(Ordering::Relaxed));
         let mut head = String::new();
         let mut tail = String::new();
         write!(head, "id={} addr={} laddr={} fd={fd} name=", client.id, client.addr, client.laddr)
             .and_then(|()| write!(tail, " age={age} idle={idle} flags={} db={db}", letters(client)))
             .and_then(|()| {
-                write!(tail, " sub=0 psub=0 ssub=0 multi={queued} watch={} qbuf={query_bytes} qbuf-free=0", names.watching)
+                write!(
+                    tail,
+                    " sub={channels} psub={patterns} ssub={shards} multi={queued} watch={} qbuf={query_bytes} qbuf-free=0",
+                    names.watching
+                )
             })
             .and_then(|()| write!(tail, " argv-mem={argv_bytes} multi-mem=0 rbs=0 rbp=0 obl={output_bytes} oll=0"))
-            .and_then(|()| write!(tail, " omem={output_memory} tot-mem={total} events=r"))
+            .and_then(|()| write!(tail, " omem={output_bytes} tot-mem={total} events=r"))
             .and_then(|()| write!(tail, " cmd={}", self.commands.get(client.last_command()).unwrap_or(&"NULL")))
             .and_then(|()| write!(tail, " user=default redir=-1 resp={protocol} lib-name="))
             .expect("writing to memory does not fail");
@@ -161,8 +173,9 @@ impl Lines {
 
 /// A connection's properties, a letter each.
 fn letters(client: &Client) -> String {
-    const LETTERS: [(u32, char); 8] = [
+    const LETTERS: [(u32, char); 9] = [
         (Client::MONITOR, 'O'),
+        (Client::PUBSUB, 'P'),
         (Client::MULTI, 'x'),
         (Client::BLOCKED, 'b'),
         (Client::STALE, 'd'),

@@ -139,7 +139,7 @@ impl<'a> Filter<'a> {
     fn matches(&self, client: &Client, now: UnixMillis) -> bool {
         let age = now.seconds().saturating_sub(client.created.seconds());
         self.id.is_none_or(|id| id == client.id)
-            && self.kind.is_none_or(|kind| kind == Kind::Normal)
+            && self.kind.is_none_or(|kind| kind.is_of(client))
             && self.address.is_none_or(|address| address == client.addr.to_string().as_bytes())
             && self.own_address.is_none_or(|address| address == client.laddr.to_string().as_bytes())
             && self.seconds_min.is_none_or(|seconds| seconds <= age)

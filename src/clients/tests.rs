@@ -1,0 +1,47 @@
+//! Connections as others see them.
+
+use super::*;
+
+#[test]
+fn a_pause_is_neither_cut_short_nor_weakened() {
+    let clients = Clients::default();
+    let at = UnixMillis;
+    clients.pause(at(200), true, at(100));
+    clients.pause(at(150), false, at(100));
+    assert_eq!(clients.paused(false, at(199)), Some(at(200)), "the later end, and reads as well");
+    clients.pause(at(300), true, at(110));
+    assert_eq!(clients.paused(false, at(299)), Some(at(300)), "a pause of writes does not let reads through");
+    assert_eq!(clients.paused(true, at(300)), None, "over at its end");
+    clients.pause(at(400), true, at(300));
+    assert_eq!(clients.paused(false, at(350)), None, "what is over leaves nothing behind");
+    assert_eq!(clients.paused(true, at(350)), Some(at(400)));
+    clients.unpause();
+    assert_eq!(clients.paused(true, at(350)), None);
+}
+
+#[track_caller]
+fn check_origin(addr: &str, flags: u32, shown: &str) {
+    let client = Clients::default().add(addr.to_owned(), addr.to_owned(), flags, UnixMillis(0));
+    assert_eq!(client.origin(), shown);
+}
+
+#[test]
+fn a_unix_socket_is_shown_by_its_path() {
+    check_origin("/run/redlet.sock:0", Client::UNIX_SOCKET, "unix:/run/redlet.sock");
+    check_origin("127.0.0.1:50", 0, "127.0.0.1:50");
+    check_origin("[::1]:0", 0, "[::1]:0");
+}
+
+#[test]
+fn a_wait_is_ended_once() {
+    let client = Clients::default().add("a".to_owned(), "b".to_owned(), 0, UnixMillis(0));
+    assert!(!client.unblock(Unblock::Error), "it does not wait");
+    client.begin_wait();
+    assert_eq!(client.end_wait(false), None, "it goes on");
+    assert!(client.unblock(Unblock::Error));
+    assert!(!client.unblock(Unblock::Timeout), "it was ended already");
+    assert_eq!(client.end_wait(false), Some(Some(Unblock::Error)));
+    client.begin_wait();
+    assert_eq!(client.end_wait(true), Some(None), "its time has come");
+    assert!(!client.unblock(Unblock::Error), "it is over");
+}
