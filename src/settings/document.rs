@@ -20,6 +20,10 @@ fn meaning(name: &str) -> &'static str {
         "enable-debug-command" => "From where `DEBUG` is taken: `--enable-debug-command`.",
         "io-threads" => "Worker threads, one a core unless told otherwise: `--threads`.",
         "latency-monitor-threshold" => "Milliseconds from which on a command is noted for `LATENCY`; 0 notes none.",
+        "latency-tracking" => "Whether durations are kept for `LATENCY HISTOGRAM` and `INFO latencystats`.",
+        "latency-tracking-info-percentiles" => {
+            "The percentages of calls of which `INFO latencystats` tells how long they took at most."
+        }
         "loglevel" => "What is written to standard error: `--loglevel`.",
         "maxclients" => "Connections served at once; further ones are refused: `--maxclients`.",
         "maxmemory-policy" => {

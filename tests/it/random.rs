@@ -1,9 +1,10 @@
 //! Random sequences of requests, played to a real redis-server and to our server: equal replies byte for byte, and in the end equal
-//! keys, values, encodings and deadlines. proptest makes the sequences and shrinks one that fails.
+//! counters, keys, values, encodings and deadlines. proptest makes the sequences and shrinks one that fails.
 //!
 //! `REDLET_RANDOM_CASES` is how many sequences are played, `REDLET_RANDOM_SEED` repeats a run whose seed was told.
 
 mod compare;
+mod counters;
 mod dice;
 mod generate;
 mod pair;

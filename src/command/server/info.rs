@@ -40,6 +40,7 @@ const SECTIONS: &[Section] = &[
     Section { title: "Modules", by_default: true, write: |_, _| {} },
     Section { title: "Commandstats", by_default: false, write: commandstats },
     Section { title: "Errorstats", by_default: true, write: errorstats },
+    Section { title: "Latencystats", by_default: false, write: latencystats },
     Section { title: "Cluster", by_default: true, write: |_, out| line(out, "cluster_enabled", 0) },
     Section { title: "Keyspace", by_default: true, write: keyspace },
 ];
@@ -136,7 +137,7 @@ fn clients(cx: &Context<'_>, out: &mut String) {
     line(out, "tracking_clients", 0);
     line(out, "pubsub_clients", 0);
     line(out, "watching_clients", 0);
-    line(out, "clients_in_timeout_table", 0);
+    line(out, "clients_in_timeout_table", all.iter().filter(|client| client.has(Client::TIMED)).count());
     line(out, "total_watched_keys", 0);
     line(out, "total_blocking_keys", 0);
 }
@@ -198,7 +199,7 @@ fn stats(cx: &Context<'_>, out: &mut String) {
     let [operations, input, output] = stats.per_second();
     let expired: u64 = cx.keys.databases().used().map(|(_, db)| db.expired()).sum();
     line(out, "total_connections_received", stats.connections.load(Ordering::Relaxed));
-    line(out, "total_commands_processed", total(|worker| &worker.processed));
+    line(out, "total_commands_processed", stats.calls());
     line(out, "instantaneous_ops_per_sec", format_args!("{operations:.0}"));
     line(out, "total_net_input_bytes", total(|worker| &worker.input_bytes));
     line(out, "total_net_output_bytes", total(|worker| &worker.output_bytes));
@@ -220,6 +221,9 @@ fn stats(cx: &Context<'_>, out: &mut String) {
     line(out, "total_forks", 0);
     line(out, "migrate_cached_sockets", 0);
     line(out, "tracking_total_keys", 0);
+    line(out, "tracking_total_items", 0);
+    line(out, "tracking_total_prefixes", 0);
+    line(out, "unexpected_error_replies", 0);
     line(out, "total_error_replies", total(|worker| &worker.errors));
     line(out, "total_reads_processed", total(|worker| &worker.reads));
     line(out, "total_writes_processed", total(|worker| &worker.writes));
@@ -270,6 +274,21 @@ fn errorstats(cx: &Context<'_>, out: &mut String) {
     }
 }
 
+#[expect(clippy::cast_precision_loss, reason = "three decimals of a microsecond are shown")]
+fn latencystats(cx: &Context<'_>, out: &mut String) {
+    let settings = &cx.shared.settings;
+    if !settings.latency_tracking.load(Ordering::Relaxed) {
+        return;
+    }
+    let percentiles = settings.text("latency-tracking-info-percentiles");
+    for command in table().all() {
+        let Some(durations) = cx.shared.stats.durations(command.id) else { continue };
+        let micros = |percent: &str| durations.percentile(percent.parse().unwrap_or_default()) as f64 / 1000.0;
+        let told: Vec<_> = percentiles.split_whitespace().map(|percent| format!("p{percent}={:.3}", micros(percent))).collect();
+        line(out, &format!("latency_percentiles_usec_{}", command.full_name), told.join(","));
+    }
+}
+
 fn keyspace(cx: &Context<'_>, out: &mut String) {
     let at = cx.keys.moment();
     for (index, db) in cx.keys.databases().used() {
@@ -279,11 +298,11 @@ fn keyspace(cx: &Context<'_>, out: &mut String) {
         }
         // The mean of a sample: who looks at all keys to answer INFO holds everyone up.
         const SAMPLE: usize = 64;
-        let (mut deadlines, mut millis) = (0, 0);
+        let (mut deadlines, mut millis) = (0, 0_u128);
         db.scan(Cursor(0), SAMPLE, at.now, |_, found| {
             if let Some(deadline) = found.deadline() {
                 deadlines += 1;
-                millis += deadline.millis_since(at.now);
+                millis += u128::from(deadline.millis_since(at.now));
             }
         });
         let mean = millis.checked_div(deadlines).unwrap_or(0);

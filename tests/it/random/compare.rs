@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use redlet::internals::table;
 
+use super::counters;
 use super::pair::{Answers, Played};
 use super::sequence::line;
 use super::values;
@@ -28,8 +29,21 @@ pub(super) fn compare(played: &Played) -> Result<(), String> {
     }
     let about = About::new(&played.requests);
     let mut report = String::new();
+    let mut counts_differ = played.requests.iter().zip(&ours).any(|(request, ours)| counters::is_excused(request, &ours.1));
     for (request, (theirs, ours)) in played.requests.iter().zip(theirs.iter().zip(&ours)) {
-        if theirs.0 != ours.0 && !alike(request, &theirs.1, &ours.1, &about) && !is_listed(request, &theirs.1, &ours.1) {
+        if theirs.0 == ours.0 || alike(request, &theirs.1, &ours.1, &about) {
+            continue;
+        }
+        if counters::is_asked(request) {
+            let is_excused = counts_differ || about.dead_keys;
+            if !is_excused && !counters::are_alike(&theirs.1, &ours.1) {
+                writeln!(report, "> {}", line(request)).expect("a String takes everything");
+                report.push_str(&counters::difference(&theirs.1, &ours.1));
+            }
+        } else if is_listed(request, &theirs.1, &ours.1) {
+            // What is answered otherwise by intention is counted otherwise.
+            counts_differ = true;
+        } else {
             writeln!(report, "> {}", line(request)).expect("a String takes everything");
             show(&mut report, "redis-server", theirs, ours);
             show(&mut report, "ours        ", ours, theirs);

@@ -24,6 +24,7 @@ pub(super) const LEFT_OUT: &[(&str, &str)] = &[
     ("client|pause", "waits"),
     ("client|reply", "leaves requests without a reply"),
     ("wait", "waits"),
+    ("multi", "leaves what follows without a reply of its own"),
     ("quit", "ends the connection"),
     ("shutdown", "ends the server"),
     ("monitor", "is answered again and again"),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use redlet::Config;
 use redlet::internals::{Conversation, Output, Shared, Then, Worker};
 
+use super::counters;
 use super::sequence::Sequence;
 use super::values::KEYS;
 use crate::frame;
@@ -57,7 +58,8 @@ impl Pair {
     /// Plays a sequence to both servers, each on an empty keyspace.
     pub(super) fn play(&mut self, sequence: &Sequence) -> Played {
         let hello = if sequence.protocol == Protocol::Resp3 { "3" } else { "2" };
-        let prelude = [request(&["RESET"]), request(&["HELLO", hello]), request(&["FLUSHALL"])].concat();
+        let prelude =
+            [request(&["RESET"]), request(&["HELLO", hello]), request(&["FLUSHALL"]), request(&["CONFIG", "RESETSTAT"])].concat();
         let requests: Vec<_> = sequence.requests.iter().chain(&self.questions).cloned().collect();
         let mut bytes = prelude;
         requests.iter().for_each(|words| bytes.extend(request(words)));
@@ -73,7 +75,7 @@ impl Pair {
 impl Answers {
     /// Without what the prelude was answered, since HELLO tells versions and ids.
     fn behind_prelude(mut bytes: Vec<u8>) -> Answers {
-        for _ in 0..3 {
+        for _ in 0..4 {
             let (length, _) = frame::decode(&bytes).expect("the prelude is answered").expect("the prelude is answered in full");
             bytes.drain(..length);
         }
@@ -95,10 +97,11 @@ impl Answers {
     }
 }
 
-/// The keyspace key by key, and then as a whole.
+/// What was counted, the keyspace key by key, and then as a whole.
 fn questions() -> Vec<Vec<Vec<u8>>> {
     let words = |words: &[&[u8]]| words.iter().map(|word| word.to_vec()).collect::<Vec<_>>();
-    let mut questions = Vec::new();
+    let counters = counters::QUESTIONS.iter().map(|question| question.iter().map(|word| word.as_bytes().to_vec()).collect());
+    let mut questions: Vec<_> = counters.collect();
     for db in 0..DATABASES {
         questions.push(words(&[b"SELECT", db.to_string().as_bytes()]));
         for key in KEYS.iter().filter(|_| db < DATABASES_SHOWN) {
