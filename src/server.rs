@@ -310,6 +310,15 @@ fn stir_allocator() {
     drop(black_box(Vec::<u8>::with_capacity(STIR_BYTES)));
 }
 
+/// Removes all that has expired, at one go: for tests whose clock moves at once.
+pub fn sweep(shared: &Shared) {
+    let mut at = Place::default();
+    let mut is_done = !shared.settings.active_expire.load(Ordering::Relaxed);
+    while !is_done {
+        is_done = sweep_slice(shared, &mut at);
+    }
+}
+
 /// Where a sweep over all databases goes on.
 #[derive(Default)]
 struct Place {

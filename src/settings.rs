@@ -107,7 +107,7 @@ impl Default for Settings {
             active_expire: AtomicBool::new(true),
         };
         for parameter in PARAMETERS {
-            settings.take_effect(parameter, parameter.default.as_bytes());
+            settings.take_effect(parameter, parameter.default.as_bytes(), parameter.default.as_bytes());
         }
         settings
     }
@@ -177,16 +177,16 @@ impl Settings {
                 .accept(&changed[place], value)
                 .map_err(|reason| Refused::Parameter(parameter.name.as_bytes().to_vec(), reason))?;
         }
-        for parameter in chosen {
+        for (parameter, (_, given)) in chosen.iter().zip(pairs) {
             let first = parameter.first_name();
-            self.take_effect(&PARAMETERS[place(first)], &changed[place(first)]);
+            self.take_effect(&PARAMETERS[place(first)], &changed[place(first)], given);
         }
         *values = changed;
         Ok(())
     }
 
-    /// Lets a value act, if its parameter acts while the server runs.
-    fn take_effect(&self, parameter: &Parameter, value: &[u8]) {
+    /// Lets a value act, if its parameter acts while the server runs. It was `given` in a form that may say more than the one kept.
+    fn take_effect(&self, parameter: &Parameter, value: &[u8], given: &[u8]) {
         let number = || parse_i64(value).unwrap_or_default();
         let count = || u64::try_from(number()).unwrap_or_default();
         match parameter.effect {
@@ -197,7 +197,7 @@ impl Settings {
             Effect::Switch(field) => field(self).store(value == b"yes", Ordering::Relaxed),
             Effect::Password => self.password_required.store(!value.is_empty(), Ordering::Release),
             Effect::OutputLimits => self.output_limits.set(value),
-            Effect::Events => self.events.store(events::mask(value), Ordering::Relaxed),
+            Effect::Events => self.events.store(events::mask(given), Ordering::Relaxed),
             Effect::Policy => self.lfu.store(value.ends_with(b"-lfu"), Ordering::Relaxed),
         }
     }

@@ -1,6 +1,6 @@
 //! Parameters with a syntax of their own. The forms in which they are kept and the texts are Redis's.
 
-use super::events::ALL;
+use super::events::{ALL, letters};
 use super::kind::{Accepted, memory};
 use crate::number::{Extended, parse_i64};
 
@@ -50,6 +50,7 @@ pub(super) fn client_output_buffer_limit(old: &[u8], given: &[u8]) -> Accepted {
 
 /// `notify-keyspace-events`: a letter for each class of events.
 pub(super) fn notify_keyspace_events(_: &[u8], given: &[u8]) -> Accepted {
+    let given = letters(given);
     let has = |letter| given.contains(&letter);
     if given.iter().any(|letter| !ALL.contains(letter) && !b"AKEmn".contains(letter)) {
         return Err("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.".into());
