@@ -1,6 +1,6 @@
 //! The keys that clients watch: `WATCH`. Who watches a key is marked when something happens to it, and its EXEC then does nothing.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
@@ -81,6 +81,15 @@ impl Watched {
                 here.for_each(|(_, client)| client.set_flag(Client::STALE, true));
             }
         }
+    }
+
+    /// How many keys are watched, and how many clients watch any.
+    pub fn counts(&self) -> (usize, usize) {
+        let keys = self.keys.lock();
+        let clients: HashSet<u64> = keys.values().flatten().map(|(_, client)| client.id).collect();
+        // The same key of two databases is two keys.
+        let count = |watching: &Vec<Watcher>| watching.iter().map(|(db, _)| db).collect::<HashSet<_>>().len();
+        (keys.values().map(count).sum(), clients.len())
     }
 
     fn mark(&self, hash: u64) -> &AtomicU32 {

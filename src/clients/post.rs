@@ -28,6 +28,10 @@ impl Post {
     /// Begins a batch of the client with this id.
     pub fn begin(&self, sender: u64) {
         self.sender.set(sender);
+        // A batch that panicked may have left something, and it is somebody else's.
+        if self.has_own() {
+            self.own.take();
+        }
     }
 
     /// Whether the sender has been sent something itself.

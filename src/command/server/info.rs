@@ -127,6 +127,7 @@ fn listeners(cx: &Context<'_>, out: &mut String) {
 
 fn clients(cx: &Context<'_>, out: &mut String) {
     let all = cx.shared.clients.all();
+    let (watched_keys, watching_clients) = cx.shared.watched.counts();
     let longest_input = all.iter().map(|client| client.query_bytes.load(Ordering::Relaxed)).max().unwrap_or(0);
     line(out, "connected_clients", all.len());
     line(out, "cluster_connections", 0);
@@ -135,10 +136,10 @@ fn clients(cx: &Context<'_>, out: &mut String) {
     line(out, "client_recent_max_output_buffer", 0);
     line(out, "blocked_clients", all.iter().filter(|client| client.has(Client::BLOCKED)).count());
     line(out, "tracking_clients", 0);
-    line(out, "pubsub_clients", 0);
-    line(out, "watching_clients", 0);
+    line(out, "pubsub_clients", cx.shared.pubsub.clients());
+    line(out, "watching_clients", watching_clients);
     line(out, "clients_in_timeout_table", all.iter().filter(|client| client.has(Client::TIMED)).count());
-    line(out, "total_watched_keys", 0);
+    line(out, "total_watched_keys", watched_keys);
     line(out, "total_blocking_keys", 0);
 }
 
