@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use super::super::{Arg, Args, Context, Flags, Group, Outcome, Spec, table};
 use crate::clients::Client;
 use crate::process::{self, Memory};
+use crate::pubsub::Kind;
 use crate::stats::{Counter, WorkerStats};
 use crate::store::Cursor;
 
@@ -127,7 +128,7 @@ fn listeners(cx: &Context<'_>, out: &mut String) {
 
 fn clients(cx: &Context<'_>, out: &mut String) {
     let all = cx.shared.clients.all();
-    let (watched_keys, watching_clients) = cx.shared.watched.counts();
+    let (watching_clients, watched_keys) = cx.shared.watched.totals();
     let longest_input = all.iter().map(|client| client.query_bytes.load(Ordering::Relaxed)).max().unwrap_or(0);
     line(out, "connected_clients", all.len());
     line(out, "cluster_connections", 0);
@@ -195,7 +196,7 @@ fn persistence(cx: &Context<'_>, out: &mut String) {
 }
 
 fn stats(cx: &Context<'_>, out: &mut String) {
-    let stats = &cx.shared.stats;
+    let (stats, pubsub) = (&cx.shared.stats, &cx.shared.pubsub);
     let total = |of: fn(&WorkerStats) -> &Counter| stats.total(|worker| of(worker).get());
     let [operations, input, output] = stats.per_second();
     let expired: u64 = cx.keys.databases().used().map(|(_, db)| db.expired()).sum();
@@ -215,9 +216,9 @@ fn stats(cx: &Context<'_>, out: &mut String) {
     line(out, "evicted_clients", 0);
     line(out, "keyspace_hits", total(|worker| &worker.hits));
     line(out, "keyspace_misses", total(|worker| &worker.misses));
-    line(out, "pubsub_channels", 0);
-    line(out, "pubsub_patterns", 0);
-    line(out, "pubsubshard_channels", 0);
+    line(out, "pubsub_channels", pubsub.len(Kind::Channel));
+    line(out, "pubsub_patterns", pubsub.len(Kind::Pattern));
+    line(out, "pubsubshard_channels", pubsub.len(Kind::Shard));
     line(out, "latest_fork_usec", 0);
     line(out, "total_forks", 0);
     line(out, "migrate_cached_sockets", 0);
