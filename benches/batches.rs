@@ -18,7 +18,9 @@ fn of_kind(kind: &str, key: &str) -> Vec<u8> {
         "PING" => request(&["PING"]),
         "PUBLISH" => request(&["PUBLISH", key, "300"]),
         "EXEC" => [request(&["MULTI"]), request(&["SET", key, "300"]), request(&["GET", key]), request(&["EXEC"])].concat(),
-        _ => panic!("the kinds are GET, SET, SETEX (SET with EX), INCR, TTL, PING, PUBLISH and EXEC (a transaction of SET and GET)"),
+        _ => {
+            panic!("the kinds are GET, SET, SETEX (SET with EX), INCR, TTL, PING, PUBLISH and EXEC (a transaction of SET and GET)")
+        }
     }
 }
 
