@@ -91,6 +91,8 @@ impl Client {
     pub const STALE: u32 = 1 << 8;
     /// Subscribed to something.
     pub const PUBSUB: u32 = 1 << 9;
+    /// Its wait within a command ends at some time by itself.
+    pub const TIMED: u32 = 1 << 10;
     /// It may be sent what it did not ask for.
     pub const LISTENS: u32 = Self::PUBSUB | Self::MONITOR;
 
@@ -253,7 +255,7 @@ impl Client {
             return None;
         }
         mailbox.waiting = false;
-        self.set_flag(Self::BLOCKED, false);
+        self.set_flag(Self::BLOCKED | Self::TIMED, false);
         Some(unblock)
     }
 
@@ -415,9 +417,10 @@ impl Clients {
         }
     }
 
-    /// Sends a line to all who watch and hear.
-    pub fn show_monitors(&self, line: &Output, sender: Sender<'_>) {
-        for client in self.monitors.lock().iter().filter(|client| !client.has(Client::SILENT)) {
+    /// Sends a line to all who watch and hear, and to the sender only if it hears what it does itself.
+    pub fn show_monitors(&self, line: &Output, sender: Sender<'_>, sender_hears: bool) {
+        let hears = |client: &&Arc<Client>| !client.has(Client::SILENT) && (sender_hears || client.id != sender.id());
+        for client in self.monitors.lock().iter().filter(hears) {
             sender.deliver(client, line);
         }
     }

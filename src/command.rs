@@ -125,7 +125,7 @@ impl Context<'_> {
 
     /// Looks again at what is noted of every request, behind one that may have changed it.
     pub fn look_again(&mut self) {
-        self.notes = self.notes.again(self.shared, self.now());
+        self.notes = Notes::look(self.shared, self.now());
         self.keys.look_for_observer();
     }
 
@@ -164,6 +164,7 @@ impl Context<'_> {
     /// The connection runs nothing else until then.
     pub fn wait(&mut self, until: Option<UnixMillis>, then: Resume) {
         self.session.client.begin_wait();
+        self.session.client.set_flag(Client::TIMED, until.is_some());
         self.wait = Some(Wait { until, then, carried: 0, is_busy: false });
     }
 

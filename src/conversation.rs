@@ -7,7 +7,7 @@ mod batch;
 
 use std::mem;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 
@@ -163,6 +163,7 @@ impl Conversation {
         };
         self.waiting = None;
         self.session.client.active.store(now.0, Ordering::Relaxed);
+        worker.post.begin(self.session.client.id);
         let events = events(worker, shared, now);
         let mut cx = context(shared.store.enter(), &events, &mut self.session, worker, shared, now, out);
         command::resume(&mut cx, wait, unblock);
@@ -219,8 +220,10 @@ impl Conversation {
         let events = events(worker, shared, now);
         let mut cx = context(gate, &events, &mut self.session, worker, shared, now, out);
         worker.prefetch(cx.keys.db());
-        let begun = Instant::now();
-        let (mut timed, mut untimed, mut processed, mut answered, mut end, mut stop) = (Duration::ZERO, 0_u64, 0, 0, 0, None);
+        let mut begun = Instant::now();
+        // Up to the first request whose time is not noted yet.
+        let mut noted = 0;
+        let (mut answered, mut end, mut stop) = (0, 0, None);
         for parsing in &worker.requests {
             let request = || worker.request(parsing, input);
             if cx.notes.paused
@@ -231,17 +234,20 @@ impl Conversation {
                 stop = Some(Stop::Then(Then::Wait(Some(until))));
                 break;
             }
-            let timing = (cx.notes.time_all || parsing.command.is_some_and(|command| command.timed)).then(Instant::now);
+            let is_timed = cx.notes.time_all || parsing.command.is_some_and(|command| command.timed);
+            if is_timed {
+                begun = worker.share_time(noted..answered, begun, shared);
+            }
+            let mark = cx.reply.mark();
             let ran = command::dispatch(&mut cx, request());
             end = parsing.end;
-            processed += u64::from(ran);
-            match timing {
-                Some(begun) => timed += command::time(&mut cx, request, ran, begun),
-                None => untimed |= u64::from(ran) << answered,
-            }
             answered += 1;
+            if is_timed {
+                begun = command::time(&mut cx, request, ran, begun);
+                noted = answered;
+            }
             if cx.command.steers || cx.notes.monitors || cx.keys.is_observed() {
-                follow_up(&mut cx, ran.then(request).as_ref());
+                follow_up(&mut cx, ran.then(request).as_ref(), mark);
             }
             if cx.command.steers
                 && let Some(steered) = steered(&mut cx, &mut self.waiting, &worker.limits)
@@ -259,13 +265,8 @@ impl Conversation {
         // One that is held back counts, too.
         let last = &worker.requests[if self.held_back { answered } else { answered - 1 }];
         note_last(cx.session, &worker.request(last, input));
-        let time_all = cx.notes.time_all;
         drop(cx);
-        worker.stats.processed.add(processed);
-        if !time_all {
-            let nanos = u64::try_from(begun.elapsed().saturating_sub(timed).as_nanos()).unwrap_or(u64::MAX);
-            worker.share_time(untimed, nanos);
-        }
+        worker.share_time(noted..answered, begun, shared);
         (end, stop)
     }
 
@@ -285,15 +286,15 @@ impl Conversation {
     }
 }
 
-/// What comes right behind the reply to a request, which is `None` when it was not run: what monitors see, and what the client has been
+/// What comes right behind the reply that began at `mark`, to a request which is `None` when it was not run: what monitors see, and what the client has been
 /// sent by its own doing.
 #[inline(never)]
-fn follow_up(cx: &mut Context<'_>, ran: Option<&Request<'_>>) {
+fn follow_up(cx: &mut Context<'_>, ran: Option<&Request<'_>>, mark: usize) {
     if cx.command.steers {
         cx.look_again();
     }
     if let Some(request) = ran.filter(|_| cx.notes.monitors) {
-        command::show_monitors(cx, request);
+        command::show_monitors(cx, request, mark);
     }
     if cx.post.has_own() {
         cx.post.take_own(&mut cx.reply);

@@ -68,6 +68,7 @@ pub mod internals {
     pub use crate::command::{Arg as SyntaxArg, ArgKind, Command, Flags, Group, Origin, Spec, table};
     pub use crate::conversation::{Conversation, Fed, TOO_MANY_CLIENTS, Then, Worker};
     pub use crate::resp::{Arg, Argv, Frame, Limits, Output, Parsed, Parser, Protocol, ProtocolError, Reply, decode};
+    pub use crate::server::sweep;
     pub use crate::session::Session;
     pub use crate::shared::Shared;
     pub use crate::store::{

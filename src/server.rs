@@ -310,6 +310,15 @@ fn stir_allocator() {
     drop(black_box(Vec::<u8>::with_capacity(STIR_BYTES)));
 }
 
+/// Removes all that has expired, at one go: for tests whose clock moves at once.
+pub fn sweep(shared: &Shared) {
+    let mut at = Place::default();
+    let mut is_done = !shared.settings.active_expire.load(Ordering::Relaxed);
+    while !is_done {
+        is_done = sweep_slice(shared, &mut at);
+    }
+}
+
 /// Where a sweep over all databases goes on.
 #[derive(Default)]
 struct Place {
@@ -362,7 +371,7 @@ fn close_idle(shared: &Shared) {
     let now = shared.clock.now();
     for client in shared.clients.all() {
         let active = UnixMillis(client.active.load(Ordering::Relaxed));
-        if now.millis_since(active) > seconds * 1000 && !client.has(Client::BLOCKED | Client::LISTENS) {
+        if now.millis_since(active) > seconds * 1000 && !client.has(Client::BLOCKED | Client::PUBSUB | Client::MONITOR) {
             client.kill();
         }
     }

@@ -47,6 +47,8 @@ pub struct Settings {
     pub slowlog_len_max: AtomicUsize,
     /// `latency-monitor-threshold` in milliseconds; 0 is off.
     pub latency_millis: AtomicU64,
+    /// `latency-tracking`: durations are kept for `LATENCY HISTOGRAM`.
+    pub latency_tracking: AtomicBool,
     /// Whether `maxmemory-policy` is one of the LFU policies.
     pub lfu: AtomicBool,
     /// Which events of keys are told: letters of `notify-keyspace-events`, see [`events::bit`].
@@ -98,13 +100,14 @@ impl Default for Settings {
             slowlog_micros: AtomicI64::default(),
             slowlog_len_max: AtomicUsize::default(),
             latency_millis: AtomicU64::default(),
+            latency_tracking: AtomicBool::default(),
             lfu: AtomicBool::default(),
             events: AtomicU64::default(),
             output_limits: OutputLimits::default(),
             active_expire: AtomicBool::new(true),
         };
         for parameter in PARAMETERS {
-            settings.take_effect(parameter, parameter.default.as_bytes());
+            settings.take_effect(parameter, parameter.default.as_bytes(), parameter.default.as_bytes());
         }
         settings
     }
@@ -174,26 +177,27 @@ impl Settings {
                 .accept(&changed[place], value)
                 .map_err(|reason| Refused::Parameter(parameter.name.as_bytes().to_vec(), reason))?;
         }
-        for parameter in chosen {
+        for (parameter, (_, given)) in chosen.iter().zip(pairs) {
             let first = parameter.first_name();
-            self.take_effect(&PARAMETERS[place(first)], &changed[place(first)]);
+            self.take_effect(&PARAMETERS[place(first)], &changed[place(first)], given);
         }
         *values = changed;
         Ok(())
     }
 
-    /// Lets a value act, if its parameter acts while the server runs.
-    fn take_effect(&self, parameter: &Parameter, value: &[u8]) {
+    /// Lets a value act, if its parameter acts while the server runs. It was `given` in a form that may say more than the one kept.
+    fn take_effect(&self, parameter: &Parameter, value: &[u8], given: &[u8]) {
         let number = || parse_i64(value).unwrap_or_default();
         let count = || u64::try_from(number()).unwrap_or_default();
         match parameter.effect {
-            Effect::None | Effect::AtStart | Effect::Log => {}
+            Effect::None | Effect::AtStart | Effect::LookedUp | Effect::Log => {}
             Effect::Count(field) => field(self).store(count(), Ordering::Relaxed),
             Effect::Number(field) => field(self).store(number(), Ordering::Relaxed),
             Effect::Length(field) => field(self).store(usize::try_from(count()).unwrap_or(usize::MAX), Ordering::Relaxed),
+            Effect::Switch(field) => field(self).store(value == b"yes", Ordering::Relaxed),
             Effect::Password => self.password_required.store(!value.is_empty(), Ordering::Release),
             Effect::OutputLimits => self.output_limits.set(value),
-            Effect::Events => self.events.store(events::mask(value), Ordering::Relaxed),
+            Effect::Events => self.events.store(events::mask(given), Ordering::Relaxed),
             Effect::Policy => self.lfu.store(value.ends_with(b"-lfu"), Ordering::Relaxed),
         }
     }
@@ -259,7 +263,14 @@ mod tests {
         check("notify-keyspace-events", "K$lshzxetdmn", "$lshzxetdnKm");
         check("save", "900 1 300 10", "900 1 300 10");
         check("client-output-buffer-limit", "pubsub 1k 2k 3 replica 5 5 5", "normal 0 0 0 slave 5 5 5 pubsub 1000 2000 3");
-        check("latency-tracking-info-percentiles", "99.99 1e1", "99.99 10");
+        for (given, kept) in [
+            ("99.99 1e1", "99.99 10"),
+            ("", ""),
+            ("-0 +5 .5 5.", "-0 5 0.5 5"),
+            ("0x10 1e-7 99.9999999 0.1 0.1", "16 0 100 0.1 0.1"),
+        ] {
+            check("latency-tracking-info-percentiles", given, kept);
+        }
         check("hz", "100000", "500");
         check("rdbcompression", "NO", "no");
         check("appendfsync", "ALWAYS", "always");
@@ -276,6 +287,13 @@ mod tests {
         check_refused("save", "  900  1 ", "Invalid save parameters");
         check_refused("oom-score-adj-values", "1 2", "wrong number of arguments");
         check_refused("proc-title-template", "{foo}", "template format is invalid or contains unknown variables");
+        for given in [" ", " 5", "5 ", "5  6", "5x", "nan", "1e400", "1e-400 5"] {
+            check_refused("latency-tracking-info-percentiles", given, "Invalid latency-tracking-info-percentiles parameters");
+        }
+        for given in ["100.1", "-1", "inf", "-inf"] {
+            let reason = "latency-tracking-info-percentiles parameters should sit between [0.0,100.0]";
+            check_refused("latency-tracking-info-percentiles", given, reason);
+        }
         check_refused("databases", "3", "can't set immutable config");
         check_refused("dir", "/", "can't set protected config");
     }

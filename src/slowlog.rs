@@ -43,6 +43,11 @@ impl SlowLog {
         entries.truncate(len_max);
     }
 
+    /// Drops the oldest beyond `len_max`.
+    pub fn trim(&self, len_max: usize) {
+        self.entries.lock().1.truncate(len_max);
+    }
+
     /// The newest `count` entries.
     pub fn newest(&self, count: usize) -> Vec<SlowEntry> {
         self.entries.lock().1.iter().take(count).cloned().collect()

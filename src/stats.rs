@@ -1,18 +1,18 @@
 //! Counters. Each worker thread writes its own, so that counting costs no shared line of memory; who wants a total adds them up.
 
+mod histogram;
 mod rates;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
 use crate::clock::UnixMillis;
+pub use histogram::Distribution;
+use histogram::Histogram;
 use rates::Rates;
-
-/// Most codes of errors that are counted, as in Redis from 7.2 on.
-const ERROR_CODES_MAX: usize = 128;
 
 /// A counter written by one thread and read by any.
 #[derive(Debug, Default)]
@@ -32,7 +32,11 @@ impl Counter {
 
     /// Starts from 0 again: `CONFIG RESETSTAT`. A count made at the same moment may survive.
     pub fn reset(&self) {
-        self.0.store(0, Ordering::Relaxed);
+        self.set(0);
+    }
+
+    fn set(&self, count: u64) {
+        self.0.store(count, Ordering::Relaxed);
     }
 }
 
@@ -49,13 +53,22 @@ pub struct CommandStats {
     pub failed: Counter,
 }
 
+/// How long the calls of a command took.
+#[derive(Debug, Default)]
+struct Durations {
+    /// Calls whose duration has been noted.
+    noted: Counter,
+    /// Of those that were noted while durations were tracked.
+    histogram: OnceLock<Box<Histogram>>,
+}
+
 /// One worker thread's counters.
 #[derive(Debug)]
 pub struct WorkerStats {
     /// By the command's number in the command table.
     pub commands: Box<[CommandStats]>,
-    /// Requests that were run.
-    pub processed: Counter,
+    /// By the same number, and apart, since requests do not look at them.
+    durations: Box<[Durations]>,
     /// Reads that found their key.
     pub hits: Counter,
     /// Reads that did not.
@@ -76,7 +89,7 @@ impl WorkerStats {
     fn new(commands: usize) -> Self {
         Self {
             commands: (0..commands).map(|_| CommandStats::default()).collect(),
-            processed: Counter::default(),
+            durations: (0..commands).map(|_| Durations::default()).collect(),
             hits: Counter::default(),
             misses: Counter::default(),
             input_bytes: Counter::default(),
@@ -87,22 +100,33 @@ impl WorkerStats {
         }
     }
 
+    /// Notes that each call of a command whose duration is not noted yet took `nanos`. Only the owning thread calls this.
+    pub fn note_durations(&self, command: usize, nanos: u64, tracked: bool) {
+        let (counters, durations) = (&self.commands[command], &self.durations[command]);
+        let (calls, noted) = (counters.calls.get(), durations.noted.get());
+        if calls == noted {
+            return;
+        }
+        durations.noted.set(calls);
+        // There are fewer calls than noted ones when another thread is about to reset both.
+        let new = calls.saturating_sub(noted);
+        counters.nanos.add(nanos.saturating_mul(new));
+        if tracked {
+            durations.histogram.get_or_init(Box::default).add(nanos, new);
+        }
+    }
+
     fn reset(&self) {
         for command in &self.commands {
             for counter in [&command.calls, &command.nanos, &command.rejected, &command.failed] {
                 counter.reset();
             }
         }
-        let all = [
-            &self.processed,
-            &self.hits,
-            &self.misses,
-            &self.input_bytes,
-            &self.output_bytes,
-            &self.reads,
-            &self.writes,
-            &self.errors,
-        ];
+        for durations in &self.durations {
+            durations.noted.reset();
+            durations.histogram.get().into_iter().for_each(|histogram| histogram.reset());
+        }
+        let all = [&self.hits, &self.misses, &self.input_bytes, &self.output_bytes, &self.reads, &self.writes, &self.errors];
         all.into_iter().for_each(Counter::reset);
     }
 }
@@ -135,14 +159,31 @@ impl Stats {
         self.workers.lock().iter().map(|worker| of(worker)).sum()
     }
 
-    /// Counts an error reply by its code: the first word of its text. Clients can make codes up, so only so many are told apart.
+    /// Calls of all commands together.
+    pub fn calls(&self) -> u64 {
+        self.total(|worker| worker.commands.iter().map(|command| command.calls.get()).sum())
+    }
+
+    /// How the durations of a command are distributed; `None` when there are none.
+    pub fn durations(&self, command: usize) -> Option<Distribution> {
+        let workers = self.workers.lock();
+        let histograms = workers.iter().filter_map(|worker| worker.durations[command].histogram.get());
+        let all = histograms.fold(None, |all: Option<Distribution>, histogram| {
+            let mut all = all.unwrap_or_default();
+            all.add(histogram);
+            Some(all)
+        });
+        all.filter(|durations| durations.count() > 0)
+    }
+
+    /// Counts an error reply by its code: the first word of its text. Texts are the server's own, so there are only so many.
     pub fn count_error(&self, text: &[u8]) {
         let code = text.split(|&byte| byte == b' ').next().unwrap_or_default();
         let code = String::from_utf8_lossy(code);
         let mut errors = self.errors.lock();
         if let Some(count) = errors.get_mut(&*code) {
             *count += 1;
-        } else if errors.len() < ERROR_CODES_MAX {
+        } else {
             errors.insert(code.into_owned(), 1);
         }
     }
@@ -155,8 +196,7 @@ impl Stats {
     /// Notes how far the counters have come, for [`Self::per_second`]. To be called a few times a second.
     pub fn sample(&self, now: UnixMillis) {
         let total = |of: fn(&WorkerStats) -> &Counter| self.total(|worker| of(worker).get());
-        let counters =
-            [total(|worker| &worker.processed), total(|worker| &worker.input_bytes), total(|worker| &worker.output_bytes)];
+        let counters = [self.calls(), total(|worker| &worker.input_bytes), total(|worker| &worker.output_bytes)];
         self.rates.lock().sample(now, counters);
     }
 

@@ -53,13 +53,23 @@ fn allocations(stage: &mut Stage, batch: &[u8], reply: &str) -> usize {
     counted
 }
 
+/// Batches of which the one that allocates least counts: one that takes longer than any before it, since the machine is busy, takes
+/// memory to count that.
+const ATTEMPTS: usize = 20;
+
 /// Requests on keys that are there allocate `each` times apiece, once the buffers of the batch have their size.
 #[track_caller]
 fn check(each: usize, reply: &str, of: impl Fn(usize) -> Vec<u8>) {
+    check_each(each, |_| reply.to_owned(), of);
+}
+
+/// The same where the reply to the batch of a number depends on that.
+#[track_caller]
+fn check_each(each: usize, reply: impl Fn(usize) -> String, of: impl Fn(usize) -> Vec<u8>) {
     let mut stage = Stage::new(KEYS);
     let batch = batch(of);
-    allocations(&mut stage, &batch, reply);
-    assert_eq!(allocations(&mut stage, &batch, reply), each * BATCH);
+    let fewest = (0..ATTEMPTS).map(|number| allocations(&mut stage, &batch, &reply(number))).min();
+    assert_eq!(fewest, Some(each * BATCH));
 }
 
 #[test]
@@ -93,10 +103,7 @@ fn set_of_a_key_with_a_deadline_never() {
 
 #[test]
 fn incr_of_an_equal_length_never() {
-    let mut stage = Stage::new(KEYS);
-    let batch = batch(|number| request(&["INCR", &key(number)]));
-    allocations(&mut stage, &batch, ":101\r\n");
-    assert_eq!(allocations(&mut stage, &batch, ":102\r\n"), 0);
+    check_each(0, |number| format!(":{}\r\n", 101 + number), |number| request(&["INCR", &key(number)]));
 }
 
 #[test]

@@ -116,6 +116,10 @@ pub fn resume(cx: &mut Context<'_>, wait: Wait, unblock: Option<Unblock>) {
     let mark = cx.reply.mark();
     let outcome = if unblock == Some(Unblock::Error) { Err(CommandError::Unblocked) } else { (wait.then)(cx, wait.carried) };
     if let Err(error) = outcome {
+        // The last command is the one that has waited.
+        if let Some(counters) = cx.stats.commands.get(cx.session.client.last_command()) {
+            counters.failed.add(1);
+        }
         fail(cx, &error);
     }
     if cx.session.reply_mode != ReplyMode::On {

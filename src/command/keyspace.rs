@@ -133,6 +133,9 @@ impl<'a> Keyspace<'a> {
 
     /// Looks at a key without noting a use or telling of a miss. Counts a hit or a miss.
     pub fn examine<R>(&self, key: Key<'_>, f: impl FnOnce(Option<Found<'_>>) -> R) -> R {
+        if self.is_observed() {
+            self.remove_expired(key);
+        }
         self.inspect(key, |found| {
             self.add(found.is_some());
             f(found)

@@ -1,7 +1,7 @@
 //! What is noted of requests beyond their answers, if somebody asks for it: how long they took, and what monitors see.
 
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::clock::UnixMillis;
 use crate::shared::Shared;
@@ -30,23 +30,20 @@ impl Notes {
             monitors: shared.clients.has_monitors(),
         }
     }
-
-    /// Once all requests are timed, all that follow in the batch are.
-    pub fn again(self, shared: &Shared, now: UnixMillis) -> Self {
-        let new = Self::look(shared, now);
-        Self { time_all: self.time_all || new.time_all, ..new }
-    }
 }
 
-/// Notes how long a request took that has just been answered. Returns the time since it `begun`.
+/// Notes how long a request took that has just been answered, if it ran. Returns when that was.
 #[cold]
-pub fn time<'r>(cx: &mut Context<'_>, request: impl FnOnce() -> Request<'r>, ran: bool, begun: Instant) -> Duration {
-    let taken = begun.elapsed();
+pub fn time<'r>(cx: &mut Context<'_>, request: impl FnOnce() -> Request<'r>, ran: bool, begun: Instant) -> Instant {
+    let ended = Instant::now();
     if !ran {
-        return taken;
+        return ended;
     }
-    let nanos = u64::try_from(taken.as_nanos()).unwrap_or(u64::MAX).saturating_add(cx.busy_nanos());
-    cx.stats.commands[cx.command.id].nanos.add(nanos);
+    let taken = u64::try_from((ended - begun).as_nanos()).unwrap_or(u64::MAX);
+    let nanos = taken.saturating_add(cx.busy_nanos());
+    // What waits has no duration yet, unless it is known beforehand.
+    let tracked = cx.shared.settings.latency_tracking.load(Ordering::Relaxed) && cx.wait.is_none_or(|wait| wait.is_busy);
+    cx.stats.note_durations(cx.command.id, nanos, tracked);
     let millis = nanos / 1_000_000;
     let threshold = cx.shared.settings.latency_millis.load(Ordering::Relaxed);
     if threshold > 0 && millis >= threshold {
@@ -67,5 +64,5 @@ pub fn time<'r>(cx: &mut Context<'_>, request: impl FnOnce() -> Request<'r>, ran
         };
         cx.shared.slowlog.add(entry, cx.shared.settings.slowlog_len_max.load(Ordering::Relaxed));
     }
-    taken
+    ended
 }

@@ -23,7 +23,8 @@ pub struct Command {
     pub first_key: usize,
     /// Its keys, as far as the syntax alone tells.
     pub key_specs: Vec<KeySpec>,
-    /// Whether it is timed on its own: its cost grows with its arguments or with the keyspace.
+    /// Whether it is timed on its own: its cost grows with its arguments or with the keyspace, or it is one of those that are rare and
+    /// may wait, or tell how long others took.
     pub timed: bool,
     /// Whether it may do more than read and write keys and answer: end the connection, wait, change parameters or the session.
     pub steers: bool,
@@ -128,7 +129,8 @@ impl Command {
             first_key: key_specs.first().filter(|run| run.is_of_keys()).map_or(0, |run| run.first),
             key_specs,
             steers: !spec.flags.has_any(Flags::READONLY.and(Flags::WRITE)) || spec.has(Flags::BLOCKING),
-            timed: spec.complexity != "O(1)" && !spec.has(Flags::FAST),
+            timed: !spec.has(Flags::FAST)
+                && (spec.complexity != "O(1)" || spec.flags.has_any(Flags::ADMIN.and(Flags::DANGEROUS).and(Flags::NOSCRIPT))),
             subcommands: spec.subcommands.iter().map(|sub| Self::new(sub, Some(spec.name), next_id)).collect(),
         }
     }

@@ -33,7 +33,7 @@ fn multi(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
     if cx.session.is_queueing() {
         return Err(CommandError::text("ERR MULTI calls can not be nested"));
     }
-    cx.session.transaction.get_or_insert_default().queue = Some(Queue::default());
+    cx.session.transaction.get_or_insert_default().queue = Some(Queue::new());
     cx.session.client.set_flag(Client::MULTI, true);
     cx.session.restrict();
     cx.reply.ok();
@@ -87,16 +87,16 @@ fn run(cx: &mut Context<'_>, queue: &Queue) {
     let mut begun = Instant::now();
     for (argv, hash) in queue.iter() {
         let request = Request { argv, command: argv.get(0).and_then(|name| table().lookup(name)), hash };
+        let mark = cx.reply.mark();
         execute(cx, request);
-        begun += notes::time(cx, || request, true, begun);
+        begun = notes::time(cx, || request, true, begun);
         if cx.command.steers {
             cx.look_again();
         }
         if cx.notes.monitors {
-            server::monitor::show(cx, &request);
+            server::monitor::show(cx, &request, mark);
         }
     }
-    cx.stats.processed.add(queue.len() as u64);
     cx.command = exec;
 }
 

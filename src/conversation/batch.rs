@@ -1,7 +1,10 @@
 //! A batch: the requests that have been parsed and not yet run, in buffers that the worker thread lends. Must not run them.
 
+use std::ops::Range;
 use std::ptr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use bytes::Bytes;
 
@@ -104,19 +107,20 @@ impl Worker {
         }
     }
 
-    /// Shares `nanos` out among the requests whose bits are set in `untimed`: those that ran and were not timed on their own.
-    pub(super) fn share_time(&self, mut untimed: u64, nanos: u64) {
-        let share = nanos / u64::from(untimed.count_ones().max(1));
-        while untimed != 0 {
-            let first = untimed.trailing_zeros() as usize;
-            let command = self.requests[first].command.map(ptr::from_ref);
-            // Most batches ask for one thing many times.
-            let runs = self.requests[first..].iter().take_while(|parsing| parsing.command.map(ptr::from_ref) == command).count();
-            let alike = runs.min((!(untimed >> first)).trailing_zeros() as usize);
-            if let Some(command) = self.requests[first].command {
-                self.stats.commands[command.id].nanos.add(share * alike as u64);
+    /// Shares the time since `begun` out among these requests, which were not timed on their own. Returns when that time ended.
+    pub(super) fn share_time(&self, requests: Range<usize>, begun: Instant, shared: &Shared) -> Instant {
+        let ended = Instant::now();
+        let requests = &self.requests[requests];
+        let nanos = u64::try_from((ended - begun).as_nanos()).unwrap_or(u64::MAX);
+        let share = nanos / requests.len().max(1) as u64;
+        let tracked = shared.settings.latency_tracking.load(Ordering::Relaxed);
+        // Most batches ask for one thing many times.
+        let is_same = |one: &Parsing, next: &Parsing| one.command.map(ptr::from_ref) == next.command.map(ptr::from_ref);
+        for alike in requests.chunk_by(is_same) {
+            if let Some(command) = alike[0].command {
+                self.stats.note_durations(command.id, share, tracked);
             }
-            untimed &= u64::MAX << first << alike;
         }
+        ended
     }
 }

@@ -9,7 +9,8 @@ fn meaning(name: &str) -> &'static str {
     match name {
         "bind" => "Addresses listened on: `--bind`.",
         "client-query-buffer-limit" => {
-            "Bytes of one request that has not arrived in full, at most 3gb; a client that sends more is cut off."
+            "Bytes of one request that has not arrived in full, at most 3gb; a client that sends more is cut off. Also bytes of what is \
+             queued between MULTI and EXEC; more is refused, and then EXEC."
         }
         "client-output-buffer-limit" => {
             "What may wait for a client that does not read, by class: bytes at once, and bytes for so many seconds; beyond it is cut off. \
@@ -20,6 +21,10 @@ fn meaning(name: &str) -> &'static str {
         "enable-debug-command" => "From where `DEBUG` is taken: `--enable-debug-command`.",
         "io-threads" => "Worker threads, one a core unless told otherwise: `--threads`.",
         "latency-monitor-threshold" => "Milliseconds from which on a command is noted for `LATENCY`; 0 notes none.",
+        "latency-tracking" => "Whether durations are kept for `LATENCY HISTOGRAM` and `INFO latencystats`.",
+        "latency-tracking-info-percentiles" => {
+            "The percentages of calls of which `INFO latencystats` tells how long they took at most."
+        }
         "loglevel" => "What is written to standard error: `--loglevel`.",
         "maxclients" => "Connections served at once; further ones are refused: `--maxclients`.",
         "maxmemory-policy" => {

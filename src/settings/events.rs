@@ -22,9 +22,14 @@ pub const fn bit(letter: u8) -> u64 {
     0
 }
 
-/// The set that the parameter's value stands for.
+/// The letters of a value, which is a C string to Redis: up to its first NUL.
+pub(super) fn letters(value: &[u8]) -> &[u8] {
+    value.split(|&byte| byte == 0).next().unwrap_or_default()
+}
+
+/// The set that a value stands for as it was given. Redis shows no `n` beside an `A`, and tells of new keys all the same.
 pub(super) fn mask(value: &[u8]) -> u64 {
-    value
+    letters(value)
         .iter()
         .flat_map(|letter| if *letter == b'A' { ALL } else { std::slice::from_ref(letter) })
         .fold(0, |set, letter| set | bit(*letter))

@@ -1,6 +1,6 @@
 //! The table of parameters: all that Redis 7 knows, whether or not they mean something here.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize};
 
 use super::Settings;
 use super::kind::Kind;
@@ -31,6 +31,8 @@ pub enum Effect {
     None,
     /// It tells how the server was started.
     AtStart,
+    /// It is looked up whenever it is needed.
+    LookedUp,
     /// It is the log's level, which the log itself keeps.
     Log,
     /// It is this number, not negative.
@@ -39,6 +41,8 @@ pub enum Effect {
     Number(fn(&Settings) -> &AtomicI64),
     /// It is this length.
     Length(fn(&Settings) -> &AtomicUsize),
+    /// It is this switch.
+    Switch(fn(&Settings) -> &AtomicBool),
     /// It is the password.
     Password,
     /// It says how much may wait for a client.
@@ -210,8 +214,8 @@ pub static PARAMETERS: &[Parameter] = &[
     Parameter::new("jemalloc-bg-thread", "yes", Kind::Bool),
     Parameter::new("latency-monitor-threshold", "0", Kind::Int(0, i64::MAX))
         .acts(Effect::Count(|settings| &settings.latency_millis)),
-    Parameter::new("latency-tracking", "no", Kind::Bool),
-    Parameter::new("latency-tracking-info-percentiles", "50 99 99.9", Kind::Special(percentiles)),
+    Parameter::new("latency-tracking", "yes", Kind::Bool).acts(Effect::Switch(|settings| &settings.latency_tracking)),
+    Parameter::new("latency-tracking-info-percentiles", "50 99 99.9", Kind::Special(percentiles)).acts(Effect::LookedUp),
     Parameter::new("lazyfree-lazy-eviction", "no", Kind::Bool),
     Parameter::new("lazyfree-lazy-expire", "no", Kind::Bool),
     Parameter::new("lazyfree-lazy-server-del", "no", Kind::Bool),

@@ -1,8 +1,8 @@
 //! Parameters with a syntax of their own. The forms in which they are kept and the texts are Redis's.
 
-use super::events::ALL;
+use super::events::{ALL, letters};
 use super::kind::{Accepted, memory};
-use crate::number::parse_i64;
+use crate::number::{Extended, parse_i64};
 
 fn numbers(text: &[u8]) -> Option<Vec<i64>> {
     text.split(|&byte| byte == b' ').map(parse_i64).collect()
@@ -50,6 +50,7 @@ pub(super) fn client_output_buffer_limit(old: &[u8], given: &[u8]) -> Accepted {
 
 /// `notify-keyspace-events`: a letter for each class of events.
 pub(super) fn notify_keyspace_events(_: &[u8], given: &[u8]) -> Accepted {
+    let given = letters(given);
     let has = |letter| given.contains(&letter);
     if given.iter().any(|letter| !ALL.contains(letter) && !b"AKEmn".contains(letter)) {
         return Err("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.".into());
@@ -82,16 +83,29 @@ pub(super) fn percentiles(_: &[u8], given: &[u8]) -> Accepted {
     if given.is_empty() {
         return Ok(Vec::new());
     }
-    let text = std::str::from_utf8(given).map_err(|_| "Invalid latency-tracking-info-percentiles parameters")?;
     let mut kept = Vec::new();
-    for word in text.split(' ') {
-        let share: f64 = word.parse().map_err(|_| "Invalid latency-tracking-info-percentiles parameters")?;
+    for word in given.split(|&byte| byte == b' ') {
+        let share = share(word).ok_or("Invalid latency-tracking-info-percentiles parameters")?;
         if !(0.0..=100.0).contains(&share) {
             return Err("latency-tracking-info-percentiles parameters should sit between [0.0,100.0]".into());
         }
-        kept.push(share.to_string());
+        kept.push(format!("{share:.6}").trim_end_matches('0').trim_end_matches('.').to_owned());
     }
     Ok(kept.join(" ").into_bytes())
+}
+
+/// Reads a number as C's `strtod` does. What is too large or too small for a double is none.
+fn share(word: &[u8]) -> Option<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "six decimals are kept")]
+    match Extended::parse(word)? {
+        Extended::Infinite { .. } => Some(f64::INFINITY),
+        Extended::Finite { mantissa, exponent, .. } => {
+            let share = mantissa as f64 * 2_f64.powi(exponent);
+            let fits = share.is_finite() && (share > 0.0 || mantissa == 0);
+            // A zero keeps its sign.
+            fits.then_some(if word.starts_with(b"-") { -share } else { share })
+        }
+    }
 }
 
 /// `proc-title-template`: text with variables in braces, of which something is left when they are filled in.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use redlet::internals::{Conversation, Output, Shared, TOO_MANY_CLIENTS, Then, UnixMillis, Worker};
+use redlet::internals::{Conversation, Output, Shared, TOO_MANY_CLIENTS, Then, UnixMillis, Worker, sweep};
 use redlet::{Config, DebugCommand, LogLevel};
 
 use crate::differences::Differences;
@@ -126,6 +126,7 @@ impl Peer for InProcess {
 
     fn advance(&mut self, by: Duration) {
         self.shared.clock.advance(by);
+        sweep(&self.shared);
         self.pump();
     }
 }

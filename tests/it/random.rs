@@ -1,5 +1,5 @@
 //! Random sequences of requests, played to a real redis-server and to our server: equal replies byte for byte, and in the end equal
-//! keys, values, encodings and deadlines. proptest makes the sequences and shrinks one that fails.
+//! counters, keys, values, encodings and deadlines. proptest makes the sequences and shrinks one that fails.
 //!
 //! Some are of one connection, sent at once; some of several that take turns, most of whose requests are about transactions and watched
 //! keys, sent one after the other: the order in which they run is the same for both servers, and so is everything that is answered.
@@ -7,6 +7,7 @@
 //! `REDLET_RANDOM_CASES` is how many sequences are played, `REDLET_RANDOM_SEED` repeats a run whose seed was told.
 
 mod compare;
+mod counters;
 mod dice;
 mod generate;
 mod pair;

@@ -1,5 +1,7 @@
 //! `CONFIG`: the runtime parameters, asked for and set.
 
+use std::sync::atomic::Ordering;
+
 use super::super::{Arg, Args, CommandError, Context, Flags, Group, Outcome, Spec, help};
 use crate::glob::{self, Case};
 use crate::resp::Argv;
@@ -96,6 +98,10 @@ fn config_set(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     }
     cx.shared.settings.set(&pairs).map_err(|refused| CommandError::Echo(refused.wire()))?;
     cx.shared.log.set_level(cx.shared.settings.loglevel());
+    // A slow log that nothing is added to any more stays as it is.
+    if cx.shared.settings.slowlog_micros.load(Ordering::Relaxed) >= 0 {
+        cx.shared.slowlog.trim(cx.shared.settings.slowlog_len_max.load(Ordering::Relaxed));
+    }
     // The memory policy decides what accesses leave behind, in this very batch as well.
     cx.set_no_touch(cx.session.no_touch);
     cx.reply.ok();

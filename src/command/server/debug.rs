@@ -41,7 +41,11 @@ fn debug(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
             cx.reply.ok();
             Ok(())
         }
-        (b"ERROR", 1) => Err(CommandError::Echo(args.bytes()?.to_vec())),
+        (b"ERROR", 1) => {
+            // What was asked for is no failure, and is not counted as one.
+            cx.reply.error(CommandError::Echo(args.bytes()?.to_vec()).wire());
+            Ok(())
+        }
         (b"SET-ACTIVE-EXPIRE", 1) => {
             let on = parse_i64(args.bytes()?).unwrap_or(0) != 0;
             cx.shared.settings.active_expire.store(on, Ordering::Relaxed);

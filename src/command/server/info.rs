@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use super::super::{Arg, Args, Context, Flags, Group, Outcome, Spec, table};
 use crate::clients::Client;
 use crate::process::{self, Memory};
+use crate::pubsub::Kind;
 use crate::stats::{Counter, WorkerStats};
 use crate::store::Cursor;
 
@@ -40,6 +41,7 @@ const SECTIONS: &[Section] = &[
     Section { title: "Modules", by_default: true, write: |_, _| {} },
     Section { title: "Commandstats", by_default: false, write: commandstats },
     Section { title: "Errorstats", by_default: true, write: errorstats },
+    Section { title: "Latencystats", by_default: false, write: latencystats },
     Section { title: "Cluster", by_default: true, write: |_, out| line(out, "cluster_enabled", 0) },
     Section { title: "Keyspace", by_default: true, write: keyspace },
 ];
@@ -126,6 +128,7 @@ fn listeners(cx: &Context<'_>, out: &mut String) {
 
 fn clients(cx: &Context<'_>, out: &mut String) {
     let all = cx.shared.clients.all();
+    let (watching_clients, watched_keys) = cx.shared.watched.totals();
     let longest_input = all.iter().map(|client| client.query_bytes.load(Ordering::Relaxed)).max().unwrap_or(0);
     line(out, "connected_clients", all.len());
     line(out, "cluster_connections", 0);
@@ -134,10 +137,10 @@ fn clients(cx: &Context<'_>, out: &mut String) {
     line(out, "client_recent_max_output_buffer", 0);
     line(out, "blocked_clients", all.iter().filter(|client| client.has(Client::BLOCKED)).count());
     line(out, "tracking_clients", 0);
-    line(out, "pubsub_clients", 0);
-    line(out, "watching_clients", 0);
-    line(out, "clients_in_timeout_table", 0);
-    line(out, "total_watched_keys", 0);
+    line(out, "pubsub_clients", cx.shared.pubsub.clients());
+    line(out, "watching_clients", watching_clients);
+    line(out, "clients_in_timeout_table", all.iter().filter(|client| client.has(Client::TIMED)).count());
+    line(out, "total_watched_keys", watched_keys);
     line(out, "total_blocking_keys", 0);
 }
 
@@ -193,12 +196,12 @@ fn persistence(cx: &Context<'_>, out: &mut String) {
 }
 
 fn stats(cx: &Context<'_>, out: &mut String) {
-    let stats = &cx.shared.stats;
+    let (stats, pubsub) = (&cx.shared.stats, &cx.shared.pubsub);
     let total = |of: fn(&WorkerStats) -> &Counter| stats.total(|worker| of(worker).get());
     let [operations, input, output] = stats.per_second();
     let expired: u64 = cx.keys.databases().used().map(|(_, db)| db.expired()).sum();
     line(out, "total_connections_received", stats.connections.load(Ordering::Relaxed));
-    line(out, "total_commands_processed", total(|worker| &worker.processed));
+    line(out, "total_commands_processed", stats.calls());
     line(out, "instantaneous_ops_per_sec", format_args!("{operations:.0}"));
     line(out, "total_net_input_bytes", total(|worker| &worker.input_bytes));
     line(out, "total_net_output_bytes", total(|worker| &worker.output_bytes));
@@ -213,13 +216,16 @@ fn stats(cx: &Context<'_>, out: &mut String) {
     line(out, "evicted_clients", 0);
     line(out, "keyspace_hits", total(|worker| &worker.hits));
     line(out, "keyspace_misses", total(|worker| &worker.misses));
-    line(out, "pubsub_channels", 0);
-    line(out, "pubsub_patterns", 0);
-    line(out, "pubsubshard_channels", 0);
+    line(out, "pubsub_channels", pubsub.len(Kind::Channel));
+    line(out, "pubsub_patterns", pubsub.len(Kind::Pattern));
+    line(out, "pubsubshard_channels", pubsub.len(Kind::Shard));
     line(out, "latest_fork_usec", 0);
     line(out, "total_forks", 0);
     line(out, "migrate_cached_sockets", 0);
     line(out, "tracking_total_keys", 0);
+    line(out, "tracking_total_items", 0);
+    line(out, "tracking_total_prefixes", 0);
+    line(out, "unexpected_error_replies", 0);
     line(out, "total_error_replies", total(|worker| &worker.errors));
     line(out, "total_reads_processed", total(|worker| &worker.reads));
     line(out, "total_writes_processed", total(|worker| &worker.writes));
@@ -270,6 +276,21 @@ fn errorstats(cx: &Context<'_>, out: &mut String) {
     }
 }
 
+#[expect(clippy::cast_precision_loss, reason = "three decimals of a microsecond are shown")]
+fn latencystats(cx: &Context<'_>, out: &mut String) {
+    let settings = &cx.shared.settings;
+    if !settings.latency_tracking.load(Ordering::Relaxed) {
+        return;
+    }
+    let percentiles = settings.text("latency-tracking-info-percentiles");
+    for command in table().all() {
+        let Some(durations) = cx.shared.stats.durations(command.id) else { continue };
+        let micros = |percent: &str| durations.percentile(percent.parse().unwrap_or_default()) as f64 / 1000.0;
+        let told: Vec<_> = percentiles.split_whitespace().map(|percent| format!("p{percent}={:.3}", micros(percent))).collect();
+        line(out, &format!("latency_percentiles_usec_{}", command.full_name), told.join(","));
+    }
+}
+
 fn keyspace(cx: &Context<'_>, out: &mut String) {
     let at = cx.keys.moment();
     for (index, db) in cx.keys.databases().used() {
@@ -279,11 +300,11 @@ fn keyspace(cx: &Context<'_>, out: &mut String) {
         }
         // The mean of a sample: who looks at all keys to answer INFO holds everyone up.
         const SAMPLE: usize = 64;
-        let (mut deadlines, mut millis) = (0, 0);
+        let (mut deadlines, mut millis) = (0, 0_u128);
         db.scan(Cursor(0), SAMPLE, at.now, |_, found| {
             if let Some(deadline) = found.deadline() {
                 deadlines += 1;
-                millis += deadline.millis_since(at.now);
+                millis += u128::from(deadline.millis_since(at.now));
             }
         });
         let mean = millis.checked_div(deadlines).unwrap_or(0);

@@ -4,6 +4,7 @@ use std::io::Write as _;
 
 use crate::command::{Args, CommandError, Context, Flags, Group, Outcome, Request, Spec};
 use crate::resp::Output;
+use crate::session::ReplyMode;
 
 pub(in crate::command) const SPECS: &[&Spec] = &[&MONITOR];
 
@@ -32,9 +33,10 @@ fn monitor(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
     Ok(())
 }
 
-/// Shows the request that was just run to all monitors, as Redis formats it. What steers the server is not shown, nor are secrets.
+/// Shows the request that was just run to all monitors, as Redis formats it. What steers the server is not shown, nor are secrets. The
+/// reply to it began at `mark`.
 #[cold]
-pub fn show(cx: &mut Context<'_>, request: &Request<'_>) {
+pub fn show(cx: &mut Context<'_>, request: &Request<'_>, mark: usize) {
     if cx.command.spec.flags.has_any(Flags::ADMIN.and(Flags::SKIP_MONITOR)) {
         return;
     }
@@ -47,7 +49,23 @@ pub fn show(cx: &mut Context<'_>, request: &Request<'_>) {
         push_quoted(&mut line, arg);
     }
     line.extend_from_slice(b"\r\n");
-    cx.shared.clients.show_monitors(&Output::from(line), cx.sender());
+    let hears_itself = hears_itself(cx, mark);
+    cx.shared.clients.show_monitors(&Output::from(line), cx.sender(), hears_itself);
+}
+
+/// Whether a client hears of its own request, whose reply began at `mark`: only if it hears the reply.
+fn hears_itself(cx: &Context<'_>, mark: usize) -> bool {
+    let is_over = !cx.in_exec && cx.wait.is_none();
+    if cx.session.closing {
+        return false;
+    }
+    match cx.session.reply_mode {
+        ReplyMode::Off => false,
+        // Behind the request that asked for it: the next one is not answered.
+        ReplyMode::Skip => is_over,
+        // What was not to be answered has left nothing behind its beginning, and the mode has gone back to normal.
+        ReplyMode::On | ReplyMode::SkipNext => !is_over || cx.reply.mark() > mark,
+    }
 }
 
 /// Appends `bytes` between double quotes with Redis's escapes.

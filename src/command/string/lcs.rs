@@ -57,8 +57,10 @@ fn options(args: &mut Args<'_>) -> Result<Options, CommandError> {
 
 fn lcs(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let keys = [args.key()?, args.key()?];
-    let options = options(args)?;
-    let (a, b) = copies(cx, keys)?;
+    let options = options(args);
+    // The keys count as looked at whatever the options are, and are only refused after those.
+    let strings = copies(cx, keys);
+    let (options, (a, b)) = (options?, strings?);
     if options.len {
         let len = Table::new(&a, &b, Rows::Last).len();
         cx.reply.len(len);

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use redlet::internals::table;
 
+use super::counters;
 use super::pair::{Answers, Played};
 use super::sequence::{Said, line};
 use super::values;
@@ -30,19 +31,28 @@ pub(super) fn compare(played: &Played) -> Result<(), String> {
     let about = About::new(&played.requests);
     let mut queues = Queues::default();
     let mut report = String::new();
+    let mut counts_differ = false;
     for (said, (theirs, ours)) in played.requests.iter().zip(theirs.iter().zip(&ours)) {
         let ran = queues.follow(said, &theirs.1);
-        let is_same = match (&theirs.1, &ours.1) {
-            _ if theirs.0 == ours.0 => true,
-            // What EXEC answers is compared request by request.
-            (Reply::Aggregate { items: theirs, .. }, Reply::Aggregate { items: ours, .. }) if is_named(said, b"exec") => {
-                let alike =
-                    ran.iter().zip(theirs.iter().zip(ours)).all(|(words, (theirs, ours))| agree(words, theirs, ours, &about));
-                alike && theirs.len() == ours.len()
+        let answered = answered(said, &ran, &theirs.1, &ours.1);
+        counts_differ |= answered.iter().any(|(words, _, ours)| counters::is_excused(words, ours));
+        if theirs.0 == ours.0 {
+            continue;
+        }
+        if counters::is_asked(&said.words) {
+            let is_excused = counts_differ || about.dead_keys;
+            if !is_excused && !counters::are_alike(&theirs.1, &ours.1) {
+                writeln!(report, "> {}", line(&said.words)).expect("a String takes everything");
+                report.push_str(&counters::difference(&theirs.1, &ours.1));
             }
-            (theirs, ours) => agree(&said.words, theirs, ours, &about),
-        };
-        if !is_same {
+            continue;
+        }
+        let is_unlike = |(words, theirs, ours): &&Answered| theirs != ours && !alike(words, theirs, ours, &about);
+        let unlike: Vec<_> = answered.iter().filter(is_unlike).collect();
+        if unlike.iter().all(|(words, theirs, ours)| is_listed(words, theirs, ours)) && theirs.1 != ours.1 {
+            // What is answered otherwise by intention is counted otherwise.
+            counts_differ |= !unlike.is_empty();
+        } else {
             writeln!(report, "{}> {}", said.conn, line(&said.words)).expect("a String takes everything");
             show(&mut report, "redis-server", theirs, ours);
             show(&mut report, "ours        ", ours, theirs);
@@ -77,9 +87,19 @@ fn is_named(said: &Said, name: &[u8]) -> bool {
     said.words[0].eq_ignore_ascii_case(name)
 }
 
-/// Whether two replies to a request that are not the same say the same, or differ by intention.
-fn agree(words: &[Vec<u8>], theirs: &Reply, ours: &Reply, about: &About) -> bool {
-    theirs == ours || alike(words, theirs, ours, about) || is_listed(words, theirs, ours)
+/// A request and both replies to it.
+type Answered<'a> = (&'a [Vec<u8>], &'a Reply, &'a Reply);
+
+/// What was answered to a request, or to each of those that an EXEC has run.
+fn answered<'a>(said: &'a Said, ran: &'a [Vec<Vec<u8>>], theirs: &'a Reply, ours: &'a Reply) -> Vec<Answered<'a>> {
+    match (theirs, ours) {
+        (Reply::Aggregate { items: theirs, .. }, Reply::Aggregate { items: ours, .. })
+            if is_named(said, b"exec") && [theirs.len(), ours.len()] == [ran.len(); 2] =>
+        {
+            ran.iter().zip(theirs.iter().zip(ours)).map(|(words, (theirs, ours))| (words.as_slice(), theirs, ours)).collect()
+        }
+        _ => vec![(&said.words, theirs, ours)],
+    }
 }
 
 fn replies<'a>(answers: &'a Answers, who: &str) -> Result<Vec<(&'a [u8], Reply)>, String> {

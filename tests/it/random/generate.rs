@@ -24,21 +24,19 @@ pub(super) const LEFT_OUT: &[(&str, &str)] = &[
     ("client|pause", "waits"),
     ("client|reply", "leaves requests without a reply"),
     ("wait", "waits"),
+    ("subscribe", "is answered for each name, and changes what may be asked"),
+    ("psubscribe", "is answered for each name, and changes what may be asked"),
+    ("ssubscribe", "is answered for each name, and changes what may be asked"),
+    ("unsubscribe", "is answered for each name"),
+    ("punsubscribe", "is answered for each name"),
+    ("sunsubscribe", "is answered for each name"),
     ("quit", "ends the connection"),
     ("shutdown", "ends the server"),
     ("monitor", "is answered again and again"),
-    ("subscribe", SUBSCRIPTIONS),
-    ("unsubscribe", SUBSCRIPTIONS),
-    ("psubscribe", SUBSCRIPTIONS),
-    ("punsubscribe", SUBSCRIPTIONS),
-    ("ssubscribe", SUBSCRIPTIONS),
-    ("sunsubscribe", SUBSCRIPTIONS),
     ("config", "the servers have other parameters, and what is set outlives a sequence"),
     ("command", "the servers have other commands; GETKEYS is asked for on its own"),
     ("debug", "tells of the process; DIGEST and DIGEST-VALUE are asked for on their own"),
 ];
-
-const SUBSCRIPTIONS: &str = "is answered once for each channel";
 
 /// Keys that several connections meet at.
 const FEW_KEYS: &[&[u8]] = &[b"a", b"b", b"user:{1}"];

@@ -8,6 +8,7 @@ use std::time::Duration;
 use redlet::Config;
 use redlet::internals::{Conversation, Output, Shared, Then, Worker};
 
+use super::counters;
 use super::sequence::{Said, Sequence};
 use super::values::KEYS;
 use crate::frame;
@@ -83,13 +84,13 @@ impl Pair {
         Played { requests, theirs, ours }
     }
 
-    /// What each connection says first: that it is as if new. The first of them empties the keyspace, last of all.
+    /// What each connection says first: that it is as if new. The first of them empties the keyspace and the counters, last of all.
     fn prelude(&self, protocol: Protocol) -> Vec<Said> {
         let hello = if protocol == Protocol::Resp3 { "3" } else { "2" };
         let said = |conn: usize, words: &[&str]| Said { conn, words: words.iter().map(|word| word.as_bytes().to_vec()).collect() };
         let greetings =
             (0..self.ours.conversations.len()).rev().flat_map(|conn| [said(conn, &["RESET"]), said(conn, &["HELLO", hello])]);
-        greetings.chain([said(0, &["FLUSHALL"])]).collect()
+        greetings.chain([said(0, &["FLUSHALL"]), said(0, &["CONFIG", "RESETSTAT"])]).collect()
     }
 }
 
@@ -147,11 +148,13 @@ fn without_end(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// The keyspace key by key, and then as a whole.
+/// What was counted, the keyspace key by key, and then as a whole.
 fn questions() -> Vec<Said> {
     let words = |words: &[&[u8]]| Said { conn: 0, words: words.iter().map(|word| word.to_vec()).collect() };
     // Nothing of them is to be queued.
     let mut questions = vec![words(&[b"DISCARD"])];
+    questions
+        .extend(counters::QUESTIONS.iter().map(|question| words(&question.iter().map(|word| word.as_bytes()).collect::<Vec<_>>())));
     for db in 0..DATABASES {
         questions.push(words(&[b"SELECT", db.to_string().as_bytes()]));
         for key in KEYS.iter().filter(|_| db < DATABASES_SHOWN) {
