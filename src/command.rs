@@ -108,8 +108,8 @@ pub struct Context<'a> {
     pub notes: Notes,
     /// EXEC has heeded CLIENT REPLY for itself and for each request that it has run.
     pub has_settled: bool,
-    /// Within EXEC, where nothing may wait.
-    pub in_exec: bool,
+    /// Within EXEC, where nothing may wait: how many requests it runs.
+    pub in_exec: Option<usize>,
 }
 
 impl Context<'_> {

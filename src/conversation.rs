@@ -13,7 +13,7 @@ use bytes::Bytes;
 
 use crate::clients::{Address, Client, Sender};
 use crate::clock::UnixMillis;
-use crate::command::{self, Context, Input, Keyspace, Notes, Request, Wait};
+use crate::command::{self, Context, Flags, Input, Keyspace, Notes, Request, Wait};
 use crate::config::{BATCH_REQUESTS_MAX, OUTPUT_BYTES_SOFT_MAX};
 use crate::events::Events;
 use crate::resp::{Arg, Limits, Output, Parsed, Parser, ProtocolError, Reply};
@@ -81,6 +81,7 @@ impl Conversation {
     pub fn end(&mut self, shared: &Shared) {
         command::unwatch(&mut self.session, shared);
         shared.pubsub.forget(&self.session.client);
+        shared.tracking.end(&self.session.client);
         shared.clients.remove(&self.session.client);
     }
 
@@ -139,7 +140,7 @@ impl Conversation {
                 break Then::Read;
             }
         };
-        worker.post.wake();
+        self.end_batch(worker, shared, now, out);
         self.show(input.len() - consumed, now);
         Fed { consumed, then }
     }
@@ -270,6 +271,17 @@ impl Conversation {
         (end, stop)
     }
 
+    /// Sends what was put off until the keyspace has been left: who tracks keys by their beginnings is told, and all who were sent
+    /// something are woken.
+    fn end_batch(&self, worker: &Worker, shared: &Shared, now: UnixMillis, out: &mut Output) {
+        if shared.tracking.is_due() {
+            let sender = Sender { post: &worker.post, settings: &shared.settings, now };
+            shared.tracking.broadcast(&shared.clients, sender);
+            worker.post.take_own(&mut Reply::new(out, self.session.protocol));
+        }
+        worker.post.wake();
+    }
+
     /// What a pause has held back may go on, until it is looked at again.
     fn go_on(&mut self) {
         if mem::take(&mut self.held_back) {
@@ -295,6 +307,10 @@ fn follow_up(cx: &mut Context<'_>, ran: Option<&Request<'_>>, mark: usize) {
     }
     if let Some(request) = ran.filter(|_| cx.notes.monitors) {
         command::show_monitors(cx, request, mark);
+    }
+    let is_said_of_next = ran.is_some() && cx.command.spec.has(Flags::BESIDE_CACHING);
+    if cx.session.tracked.is_caching() && !is_said_of_next && !cx.session.is_queueing() {
+        cx.session.tracked.set_caching(false);
     }
     if cx.post.has_own() {
         cx.post.take_own(&mut cx.reply);
@@ -367,6 +383,6 @@ fn context<'a>(
         wait: None,
         notes: Notes::look(shared, now),
         has_settled: false,
-        in_exec: false,
+        in_exec: None,
     }
 }

@@ -117,6 +117,7 @@ const _: () = assert!(RESET.arity(false) == 1);
 fn reset(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
     transactions::discard(cx.session, cx.shared);
     cx.shared.pubsub.forget(&cx.session.client);
+    client::tracking::stop(cx);
     if cx.session.monitor {
         cx.session.monitor = false;
         cx.shared.clients.end_monitor(&cx.session.client);
@@ -125,7 +126,7 @@ fn reset(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
         cx.session.client.collect(&mut lines);
         cx.reply.encoded(&lines);
     }
-    cx.session.restrict();
+    cx.session.look_again();
     cx.select(0);
     cx.set_protocol(Protocol::Resp2);
     cx.set_no_touch(false);

@@ -93,7 +93,7 @@ const SUNSUBSCRIBE: Spec = Spec {
 const _: () = assert!(SUNSUBSCRIBE.arity(false) == -1);
 
 fn ssubscribe(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
-    if cx.in_exec {
+    if cx.in_exec.is_some() {
         return Err(CommandError::text("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client"));
     }
     subscribe(cx, args, Kind::Shard, "ssubscribe")
@@ -106,7 +106,7 @@ fn subscribe(cx: &mut Context<'_>, args: &mut Args<'_>, kind: Kind, word: &str) 
         let count = cx.shared.pubsub.subscribe(kind, name, &cx.session.client);
         confirm(cx, word, Some(name), count);
     }
-    cx.session.restrict();
+    cx.session.look_again();
     Ok(())
 }
 
@@ -126,7 +126,7 @@ fn unsubscribe(cx: &mut Context<'_>, args: &mut Args<'_>, kind: Kind, word: &str
             confirm(cx, word, None, if kind == Kind::Shard { shards } else { channels + patterns });
         }
     }
-    cx.session.restrict();
+    cx.session.look_again();
     Ok(())
 }
 
