@@ -77,10 +77,16 @@ impl Conversation {
         Some(Self { session, parser: Parser::default(), unfinished: Vec::new(), waiting: None, held_back: false })
     }
 
+    /// Takes the client off all lists, before its peer can know that it is closed: from here on nobody counts it or sends it anything.
+    pub fn leave(&self, shared: &Shared) {
+        shared.pubsub.forget(&self.session.client);
+        shared.clients.forget(&self.session.client);
+    }
+
     /// Ends it: nobody tells this client anything any more.
     pub fn end(&mut self, shared: &Shared) {
         command::unwatch(&mut self.session, shared);
-        shared.pubsub.forget(&self.session.client);
+        self.leave(shared);
         shared.clients.remove(&self.session.client);
     }
 

@@ -32,6 +32,16 @@ struct Peer {
     repeats: bool,
     taking: Taking,
     heard: Arc<Mutex<Vec<u8>>>,
+    /// What it finds when its connection is closed.
+    at_close: Option<Box<dyn FnOnce() + Send>>,
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        if let Some(look) = self.at_close.take() {
+            look();
+        }
+    }
 }
 
 impl AsyncRead for Peer {
@@ -123,6 +133,7 @@ impl Stage {
             repeats: false,
             taking,
             heard: Arc::clone(&heard),
+            at_close: None,
         };
         (Connection::new(peer, listed), heard)
     }
@@ -215,6 +226,17 @@ fn a_killed_connection_does_not_wait_for_its_peer() {
     client.kill();
     assert!(poll(serving.as_mut()).is_ready());
     assert_eq!(stage.shared.clients.len(), 0);
+}
+
+#[test]
+fn a_subscriber_is_forgotten_by_the_time_its_peer_can_know_that_it_is_closed() {
+    let stage = Stage::new();
+    let (mut connection, _) = stage.connect(b"SUBSCRIBE a\r\nQUIT\r\n", Taking::Bytes(usize::MAX));
+    let (shared, found) = (Arc::clone(&stage.shared), Arc::new(Mutex::new(None)));
+    let finds = Arc::clone(&found);
+    connection.stream.at_close = Some(Box::new(move || *finds.lock() = Some((shared.pubsub.clients(), shared.clients.len()))));
+    assert!(poll(Box::pin(stage.serve(connection)).as_mut()).is_ready());
+    assert_eq!(*found.lock(), Some((0, 0)));
 }
 
 /// Lets a connection do what it can.
