@@ -288,9 +288,9 @@ impl Client {
         mailbox.collect(out);
     }
 
-    /// Bytes that wait to be sent between its replies.
-    pub fn waiting_bytes(&self) -> usize {
-        self.mailbox.lock().waiting_bytes()
+    /// Bytes that wait for its peer to take them: sent by others, or answered.
+    pub fn output_bytes(&self) -> usize {
+        self.mailbox.lock().output_bytes()
     }
 }
 

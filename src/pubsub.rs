@@ -107,6 +107,11 @@ impl PubSub {
         self.subscribers.store(clients.len(), Ordering::Relaxed);
     }
 
+    /// Returns when what is being published is in the mailboxes. What is published afterwards sees all that clients have changed before.
+    pub fn quiesce(&self) {
+        drop(self.registry.lock());
+    }
+
     /// What a client has subscribed to.
     pub fn subscriptions(&self, kind: Kind, client: &Client) -> Vec<Arc<[u8]>> {
         let registry = self.registry.lock();

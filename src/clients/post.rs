@@ -36,6 +36,11 @@ impl Post {
         !self.own.borrow().is_empty()
     }
 
+    /// Adds to what the sender is sent itself.
+    pub fn keep_own(&self, message: &Output) {
+        self.own.borrow_mut().append(message);
+    }
+
     /// Puts what the sender has been sent itself behind its last reply.
     pub fn take_own(&self, reply: &mut Reply<'_>) {
         reply.encoded(&mem::take(&mut *self.own.borrow_mut()));
@@ -79,7 +84,10 @@ impl Sender<'_> {
     /// Sends a message, encoded in the client's protocol, to be sent between its replies. A client that lets too much wait is cut off.
     pub fn deliver(self, to: &Arc<Client>, message: &Output) {
         if to.id == self.id() {
-            self.post.own.borrow_mut().append(message);
+            // What others have sent it before comes before: all hear all in the same order.
+            let own = &mut *self.post.own.borrow_mut();
+            to.collect(own);
+            own.append(message);
         } else if to.put(message, self.settings.output_limit(to.has(Client::PUBSUB)), self.now) {
             self.post.noted.borrow_mut().push(Arc::clone(to));
         }
