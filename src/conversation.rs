@@ -169,6 +169,7 @@ impl Conversation {
         };
         self.waiting = None;
         self.session.client.active.store(now.0, Ordering::Relaxed);
+        worker.post.begin(self.session.client.id);
         let events = events(worker, shared, now);
         let mut cx = context(shared.store.enter(), &events, &mut self.session, worker, shared, now, out);
         command::resume(&mut cx, wait, unblock);

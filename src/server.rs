@@ -371,7 +371,7 @@ fn close_idle(shared: &Shared) {
     let now = shared.clock.now();
     for client in shared.clients.all() {
         let active = UnixMillis(client.active.load(Ordering::Relaxed));
-        if now.millis_since(active) > seconds * 1000 && !client.has(Client::BLOCKED | Client::LISTENS) {
+        if now.millis_since(active) > seconds * 1000 && !client.has(Client::BLOCKED | Client::PUBSUB | Client::MONITOR) {
             client.kill();
         }
     }

@@ -14,9 +14,6 @@ pub use histogram::Distribution;
 use histogram::Histogram;
 use rates::Rates;
 
-/// Most codes of errors that are counted, as in Redis from 7.2 on.
-const ERROR_CODES_MAX: usize = 128;
-
 /// A counter written by one thread and read by any.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
@@ -179,14 +176,14 @@ impl Stats {
         all.filter(|durations| durations.count() > 0)
     }
 
-    /// Counts an error reply by its code: the first word of its text. Clients can make codes up, so only so many are told apart.
+    /// Counts an error reply by its code: the first word of its text. Texts are the server's own, so there are only so many.
     pub fn count_error(&self, text: &[u8]) {
         let code = text.split(|&byte| byte == b' ').next().unwrap_or_default();
         let code = String::from_utf8_lossy(code);
         let mut errors = self.errors.lock();
         if let Some(count) = errors.get_mut(&*code) {
             *count += 1;
-        } else if errors.len() < ERROR_CODES_MAX {
+        } else {
             errors.insert(code.into_owned(), 1);
         }
     }

@@ -1,6 +1,6 @@
 //! The keys that clients watch: `WATCH`. Who watches a key is marked when something happens to it, and its EXEC then does nothing.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
@@ -60,6 +60,14 @@ impl Watched {
         self.count.fetch_sub(1, Ordering::Relaxed);
     }
 
+    /// How many clients watch, and how many keys are watched, a key in each database counted for itself.
+    pub fn totals(&self) -> (usize, usize) {
+        let keys = self.keys.lock();
+        let clients: HashSet<_> = keys.values().flatten().map(|(_, client)| client.id).collect();
+        let databases = |watching: &Vec<Watcher>| watching.iter().map(|(db, _)| *db).collect::<HashSet<_>>().len();
+        (clients.len(), keys.values().map(databases).sum())
+    }
+
     /// Something happened to a key.
     #[inline]
     pub fn touch(&self, db: usize, key: Key<'_>) {
@@ -104,6 +112,10 @@ mod tests {
         let (a, b) = (Key::with_hash(b"a", 5), Key::with_hash(b"b", 5));
         watched.watch(0, a, &one);
         watched.watch(1, a, &other);
+        assert_eq!(watched.totals(), (2, 2));
+        watched.watch(0, b, &one);
+        assert_eq!(watched.totals(), (2, 3), "a client that watches two keys");
+        watched.unwatch(0, b, &one);
         watched.touch(0, b);
         assert!(![&one, &other].iter().any(|client| client.has(Client::STALE)), "another key");
         watched.touch(1, a);

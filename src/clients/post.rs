@@ -28,6 +28,10 @@ impl Post {
     /// Begins a batch of the client with this id.
     pub fn begin(&self, sender: u64) {
         self.sender.set(sender);
+        // A batch that panicked may have left something, and it is somebody else's.
+        if self.has_own() {
+            self.own.take();
+        }
     }
 
     /// Whether the sender has been sent something itself.
@@ -84,9 +88,9 @@ impl Sender<'_> {
     /// Sends a message, encoded in the client's protocol, to be sent between its replies. A client that lets too much wait is cut off.
     pub fn deliver(self, to: &Arc<Client>, message: &Output) {
         if to.id == self.id() {
-            // What others have sent it before comes before: all hear all in the same order.
-            let own = &mut *self.post.own.borrow_mut();
-            to.collect(own);
+            let mut own = self.post.own.borrow_mut();
+            // What others have left comes first, as it does to everybody else.
+            to.collect(&mut own);
             own.append(message);
         } else if to.put(message, self.settings.output_limit(to.has(Client::PUBSUB)), self.now) {
             self.post.noted.borrow_mut().push(Arc::clone(to));

@@ -9,7 +9,8 @@ fn meaning(name: &str) -> &'static str {
     match name {
         "bind" => "Addresses listened on: `--bind`.",
         "client-query-buffer-limit" => {
-            "Bytes of one request that has not arrived in full, at most 3gb; a client that sends more is cut off."
+            "Bytes of one request that has not arrived in full, at most 3gb; a client that sends more is cut off. Also bytes of what is \
+             queued between MULTI and EXEC; more is refused, and then EXEC."
         }
         "client-output-buffer-limit" => {
             "What may wait for a client that does not read, by class: bytes at once, and bytes for so many seconds; beyond it is cut off. \

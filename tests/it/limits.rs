@@ -337,3 +337,22 @@ fn a_pipeline_that_is_larger_than_all_buffers_is_answered_to_a_peer_that_reads_l
     let requests: String = (0..VALUES).map(request).collect();
     check(&mut stream, &requests, &format!("+OK\r\n${len}\r\n{value}\r\n").repeat(VALUES));
 }
+
+#[test]
+fn a_transaction_keeps_no_more_than_a_request_may_be_long() {
+    let server = Server::redlet();
+    let mut stream = connect(server.address());
+    check(&mut stream, "CONFIG SET client-query-buffer-limit 1mb\r\nMULTI\r\n", "+OK\r\n+OK\r\n");
+    let value = "x".repeat(600_000);
+    let set = format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${}\r\n{value}\r\n", value.len());
+    check(&mut stream, &set, "+QUEUED\r\n");
+    check(&mut stream, &set, "-ERR transaction exceeds client-query-buffer-limit\r\n");
+    let kept = settled(&server);
+    for _ in 0..100 {
+        // What will not be run is not kept.
+        check(&mut stream, &set, "+QUEUED\r\n");
+    }
+    assert!(resident(&server) < kept + 20 * MIB, "{} MiB more", (resident(&server) - kept) / MIB);
+    let aborted = "-EXECABORT Transaction discarded because of previous errors.\r\n";
+    check(&mut stream, "EXEC\r\nEXISTS k\r\nPING\r\n", &format!("{aborted}:0\r\n+PONG\r\n"));
+}

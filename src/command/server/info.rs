@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use super::super::{Arg, Args, Context, Flags, Group, Outcome, Spec, table};
 use crate::clients::Client;
 use crate::process::{self, Memory};
+use crate::pubsub::Kind;
 use crate::stats::{Counter, WorkerStats};
 use crate::store::Cursor;
 
@@ -127,6 +128,7 @@ fn listeners(cx: &Context<'_>, out: &mut String) {
 
 fn clients(cx: &Context<'_>, out: &mut String) {
     let all = cx.shared.clients.all();
+    let (watching_clients, watched_keys) = cx.shared.watched.totals();
     let longest_input = all.iter().map(|client| client.query_bytes.load(Ordering::Relaxed)).max().unwrap_or(0);
     line(out, "connected_clients", all.len());
     line(out, "cluster_connections", 0);
@@ -135,10 +137,10 @@ fn clients(cx: &Context<'_>, out: &mut String) {
     line(out, "client_recent_max_output_buffer", 0);
     line(out, "blocked_clients", all.iter().filter(|client| client.has(Client::BLOCKED)).count());
     line(out, "tracking_clients", 0);
-    line(out, "pubsub_clients", 0);
-    line(out, "watching_clients", 0);
+    line(out, "pubsub_clients", cx.shared.pubsub.clients());
+    line(out, "watching_clients", watching_clients);
     line(out, "clients_in_timeout_table", all.iter().filter(|client| client.has(Client::TIMED)).count());
-    line(out, "total_watched_keys", 0);
+    line(out, "total_watched_keys", watched_keys);
     line(out, "total_blocking_keys", 0);
 }
 
@@ -194,7 +196,7 @@ fn persistence(cx: &Context<'_>, out: &mut String) {
 }
 
 fn stats(cx: &Context<'_>, out: &mut String) {
-    let stats = &cx.shared.stats;
+    let (stats, pubsub) = (&cx.shared.stats, &cx.shared.pubsub);
     let total = |of: fn(&WorkerStats) -> &Counter| stats.total(|worker| of(worker).get());
     let [operations, input, output] = stats.per_second();
     let expired: u64 = cx.keys.databases().used().map(|(_, db)| db.expired()).sum();
@@ -214,9 +216,9 @@ fn stats(cx: &Context<'_>, out: &mut String) {
     line(out, "evicted_clients", 0);
     line(out, "keyspace_hits", total(|worker| &worker.hits));
     line(out, "keyspace_misses", total(|worker| &worker.misses));
-    line(out, "pubsub_channels", 0);
-    line(out, "pubsub_patterns", 0);
-    line(out, "pubsubshard_channels", 0);
+    line(out, "pubsub_channels", pubsub.len(Kind::Channel));
+    line(out, "pubsub_patterns", pubsub.len(Kind::Pattern));
+    line(out, "pubsubshard_channels", pubsub.len(Kind::Shard));
     line(out, "latest_fork_usec", 0);
     line(out, "total_forks", 0);
     line(out, "migrate_cached_sockets", 0);
