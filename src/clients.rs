@@ -419,6 +419,7 @@ impl Clients {
 
     /// Sends a line to all who watch and hear, and to the sender only if it hears what it does itself.
     pub fn show_monitors(&self, line: &Output, sender: Sender<'_>, sender_hears: bool) {
+        sender.count(line.len());
         let hears = |client: &&Arc<Client>| !client.has(Client::SILENT) && (sender_hears || client.id != sender.id());
         for client in self.monitors.lock().iter().filter(hears) {
             sender.deliver(client, line);

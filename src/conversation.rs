@@ -31,7 +31,7 @@ pub const OWNED_BYTES_MIN: usize = SHARED_BYTES_MIN;
 pub enum Then {
     /// Read more.
     Read,
-    /// Come back with the rest of the input: the output is large enough to be written first.
+    /// Come back with the rest of the input: the output, or what others were sent, is large enough to be written first.
     Write,
     /// Wait until this time or until woken, and [`Conversation::wake`].
     Wait(Option<UnixMillis>),
@@ -143,6 +143,9 @@ impl Conversation {
             }
             if worker.requests.is_empty() || consumed == input.len() {
                 break Then::Read;
+            }
+            if worker.sent_bytes() >= OUTPUT_BYTES_SOFT_MAX {
+                break Then::Write;
             }
         };
         worker.post.wake();
@@ -332,7 +335,11 @@ fn steered(cx: &mut Context<'_>, waiting: &mut Option<Box<Wait>>, limits: &Limit
     if cx.session.closing {
         return Some(Stop::Then(Then::Close));
     }
-    (self::limits(cx.session, cx.shared) != *limits).then_some(Stop::Limits)
+    if self::limits(cx.session, cx.shared) != *limits {
+        return Some(Stop::Limits);
+    }
+    // Within the batch: it may publish many large messages.
+    (cx.post.sent_bytes() >= OUTPUT_BYTES_SOFT_MAX).then_some(Stop::Then(Then::Write))
 }
 
 /// What a request of this client may ask for.

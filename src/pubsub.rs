@@ -188,7 +188,13 @@ fn leave(topics: &mut BTreeMap<Arc<[u8]>, Subscribers>, name: &[u8], id: u64) {
 /// Sends one push to all of them. It is encoded once for each protocol, however many they are.
 fn send(to: &Subscribers, sender: Sender<'_>, push: impl Fn(&mut Reply<'_>)) -> usize {
     let mut encoded = Encoded::new(push);
-    to.values().for_each(|client| sender.deliver(client, encoded.in_protocol(client.protocol())));
+    let mut longest = 0;
+    for client in to.values() {
+        let message = encoded.in_protocol(client.protocol());
+        longest = longest.max(message.len());
+        sender.deliver(client, message);
+    }
+    sender.count(longest);
     to.len()
 }
 

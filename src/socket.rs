@@ -102,7 +102,7 @@ pub(crate) struct Connection<S> {
     input: BytesMut,
     /// Replies that the peer has not taken.
     rest: Option<Box<Output>>,
-    /// Bytes that came and went since others had their turn.
+    /// Bytes that came and went, or were sent to others, since others had their turn.
     turn_bytes: usize,
     /// What is to be done next.
     then: Then,
@@ -131,6 +131,7 @@ impl<S: Stream> Connection<S> {
                     self.turn_bytes += read;
                     let Fed { consumed, then } =
                         self.listed.conversation.feed(input, worker, &self.listed.shared, self.listed.shared.clock.now(), output);
+                    self.turn_bytes += worker.sent_bytes();
                     self.hold(&input[consumed..]);
                     self.collect(output);
                     self.poll_write_lent(cx, worker, output)?;
@@ -247,6 +248,7 @@ impl<S: Stream> Connection<S> {
             }
             fed
         };
+        self.turn_bytes += worker.sent_bytes();
         let query_bytes_max = self.listed.shared.settings.query_bytes_max.load(Ordering::Relaxed);
         if self.input.len() as u64 > query_bytes_max.min(QUERY_BYTES_MAX) {
             then = Then::Close;

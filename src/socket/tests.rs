@@ -239,6 +239,32 @@ fn a_subscriber_is_forgotten_by_the_time_its_peer_can_know_that_it_is_closed() {
     assert_eq!(*found.lock(), Some((0, 0)));
 }
 
+#[test]
+fn who_publishes_all_that_has_gathered_lets_subscribers_have_their_turn() {
+    const MESSAGE: usize = 1000;
+    let stage = Stage::new();
+    let (subscriber, heard) = stage.connect(b"SUBSCRIBE a\r\n", Taking::Bytes(usize::MAX));
+    let client = Arc::clone(&subscriber.listed.conversation.session().client);
+    let mut subscriber = Box::pin(stage.serve(subscriber));
+    assert!(poll(subscriber.as_mut()).is_pending());
+    let (mut publisher, _) = stage.connect(b"", Taking::Bytes(usize::MAX));
+    let requests = format!("PUBLISH a {}\r\n", "x".repeat(MESSAGE)).repeat(8000);
+    publisher.input = BytesMut::from(requests.as_bytes());
+    publisher.then = Then::Write;
+    let mut publisher = Box::pin(stage.serve(publisher));
+    for turn in 0.. {
+        assert!(poll(publisher.as_mut()).is_pending());
+        let left = client.output_bytes();
+        assert!(left < 2 * TURN_BYTES_MAX, "{left} bytes wait after turn {turn}");
+        assert!(poll(subscriber.as_mut()).is_pending());
+        if left == 0 {
+            break;
+        }
+    }
+    let messages = heard.lock().windows(7).filter(|word| word == b"message").count();
+    assert_eq!(messages, 8000);
+}
+
 /// Lets a connection do what it can.
 fn talk(stage: &Stage, connection: &mut Connection<Peer>) -> Poll<io::Result<()>> {
     let seat = Seat::new(&stage.desk);
