@@ -48,6 +48,14 @@ pub struct Fed {
     pub then: Then,
 }
 
+impl Fed {
+    /// Whether the rest of so many bytes stays where it is until it is offered again. What has gathered would otherwise be copied over and
+    /// over; what is left in the end is copied, so that it keeps no more memory than it needs.
+    pub fn keeps(&self, input_len: usize) -> bool {
+        self.consumed == 0 || (self.then == Then::Write && input_len - self.consumed > self.consumed)
+    }
+}
+
 /// One connection's state between two reads.
 #[derive(Debug)]
 pub struct Conversation {

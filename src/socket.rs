@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
-use bytes::BytesMut;
+use bytes::{Buf as _, BytesMut};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, Interest, Ready};
 use tokio::net::{TcpStream, UnixStream};
@@ -230,21 +230,26 @@ impl<S: Stream> Connection<S> {
         let Listed { conversation, shared } = &mut self.listed;
         let (now, held) = (shared.clock.now(), self.input.len());
         let is_full = held >= OWNED_BYTES_MIN && self.input.capacity() - held <= held / 8 && conversation.bytes_due(held) == 0;
-        let input = std::mem::take(&mut self.input);
+        let mut input = std::mem::take(&mut self.input);
         let Fed { mut then, .. } = if is_full {
             // What fills its buffer may be kept with it.
             let input = input.freeze();
             let fed = conversation.feed_owned(&input, worker, shared, now, output);
-            match fed.consumed {
-                0 => self.input = input.into(),
-                consumed => self.hold(&input[consumed..]),
+            if fed.keeps(input.len()) {
+                let rest = input.slice(fed.consumed..);
+                drop(input);
+                self.input = rest.into();
+            } else {
+                self.hold(&input[fed.consumed..]);
             }
             fed
         } else {
             let fed = conversation.feed(&input, worker, shared, now, output);
-            match fed.consumed {
-                0 => self.input = input,
-                consumed => self.hold(&input[consumed..]),
+            if fed.keeps(input.len()) {
+                input.advance(fed.consumed);
+                self.input = input;
+            } else {
+                self.hold(&input[fed.consumed..]);
             }
             fed
         };
