@@ -303,9 +303,9 @@ impl Client {
         mailbox.collect(out);
     }
 
-    /// Bytes that wait to be sent between its replies.
-    pub fn waiting_bytes(&self) -> usize {
-        self.mailbox.lock().waiting_bytes()
+    /// Bytes that wait for its peer to take them: sent by others, or answered.
+    pub fn output_bytes(&self) -> usize {
+        self.mailbox.lock().output_bytes()
     }
 }
 
@@ -434,6 +434,7 @@ impl Clients {
 
     /// Sends a line to all who watch and hear, and to the sender only if it hears what it does itself.
     pub fn show_monitors(&self, line: &Output, sender: Sender<'_>, sender_hears: bool) {
+        sender.count(line.len());
         let hears = |client: &&Arc<Client>| !client.has(Client::SILENT) && (sender_hears || client.id != sender.id());
         for client in self.monitors.lock().iter().filter(hears) {
             sender.deliver(client, line);

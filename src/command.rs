@@ -45,7 +45,7 @@ use std::sync::atomic::Ordering;
 
 use crate::clients::{Client, Post, Sender};
 use crate::clock::UnixMillis;
-use crate::resp::{Argv, Protocol, Reply};
+use crate::resp::{Argv, Output, Protocol, Reply};
 use crate::session::{ReplyMode, Session};
 use crate::settings::Settings;
 use crate::shared::Shared;
@@ -151,6 +151,23 @@ impl Context<'_> {
         // Others encode in it what they send from here on.
         self.session.publish();
         self.reply.set_protocol(protocol);
+    }
+
+    /// Puts what others have sent this client so far before what it is answered next. Behind an answer that ends a subscription, or that
+    /// changes the protocol, a client would take it for a reply.
+    pub fn settle(&mut self) {
+        // EXEC has done so, and nobody else has run anything since.
+        if self.in_exec.is_some() {
+            return;
+        }
+        let mut mail = Output::default();
+        self.session.client.collect(&mut mail);
+        if self.is_silent() && !self.has_settled {
+            // The answer is taken back, and this is not to be taken back with it.
+            self.post.keep_own(&mail);
+        } else {
+            self.reply.encoded(&mail);
+        }
     }
 
     /// Has accesses leave the time of last use alone, or no longer.

@@ -31,7 +31,7 @@ pub const OWNED_BYTES_MIN: usize = SHARED_BYTES_MIN;
 pub enum Then {
     /// Read more.
     Read,
-    /// Come back with the rest of the input: the output is large enough to be written first.
+    /// Come back with the rest of the input: the output, or what others were sent, is large enough to be written first.
     Write,
     /// Wait until this time or until woken, and [`Conversation::wake`].
     Wait(Option<UnixMillis>),
@@ -46,6 +46,14 @@ pub struct Fed {
     pub consumed: usize,
     /// What is to happen next.
     pub then: Then,
+}
+
+impl Fed {
+    /// Whether the rest of so many bytes stays where it is until it is offered again. What has gathered would otherwise be copied over and
+    /// over; what is left in the end is copied, so that it keeps no more memory than it needs.
+    pub fn keeps(&self, input_len: usize) -> bool {
+        self.consumed == 0 || (self.then == Then::Write && input_len - self.consumed > self.consumed)
+    }
 }
 
 /// One connection's state between two reads.
@@ -77,11 +85,17 @@ impl Conversation {
         Some(Self { session, parser: Parser::default(), unfinished: Vec::new(), waiting: None, held_back: false })
     }
 
+    /// Takes the client off all lists, before its peer can know that it is closed: from here on nobody counts it or sends it anything.
+    pub fn leave(&self, shared: &Shared) {
+        shared.pubsub.forget(&self.session.client);
+        shared.tracking.end(&self.session.client);
+        shared.clients.forget(&self.session.client);
+    }
+
     /// Ends it: nobody tells this client anything any more.
     pub fn end(&mut self, shared: &Shared) {
         command::unwatch(&mut self.session, shared);
-        shared.pubsub.forget(&self.session.client);
-        shared.tracking.end(&self.session.client);
+        self.leave(shared);
         shared.clients.remove(&self.session.client);
     }
 
@@ -138,6 +152,9 @@ impl Conversation {
             }
             if worker.requests.is_empty() || consumed == input.len() {
                 break Then::Read;
+            }
+            if worker.sent_bytes() >= OUTPUT_BYTES_SOFT_MAX {
+                break Then::Write;
             }
         };
         self.end_batch(worker, shared, now, out);
@@ -342,7 +359,11 @@ fn steered(cx: &mut Context<'_>, waiting: &mut Option<Box<Wait>>, limits: &Limit
     if cx.session.closing {
         return Some(Stop::Then(Then::Close));
     }
-    (self::limits(cx.session, cx.shared) != *limits).then_some(Stop::Limits)
+    if self::limits(cx.session, cx.shared) != *limits {
+        return Some(Stop::Limits);
+    }
+    // Within the batch: it may publish many large messages.
+    (cx.post.sent_bytes() >= OUTPUT_BYTES_SOFT_MAX).then_some(Stop::Then(Then::Write))
 }
 
 /// What a request of this client may ask for.

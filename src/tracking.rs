@@ -87,6 +87,11 @@ impl Tracking {
         self.clients.load(Ordering::Relaxed)
     }
 
+    /// Returns when everything has been sent whose encoding was decided before the call.
+    pub fn quiesce(&self) {
+        drop(self.table.lock());
+    }
+
     /// How much there is in the table.
     pub fn totals(&self) -> Totals {
         let table = self.table.lock();

@@ -17,6 +17,8 @@ pub struct Post {
     sender: Cell<u64>,
     /// What the sender is sent itself: it comes right behind the reply to the request that caused it.
     own: RefCell<Output>,
+    /// Bytes that any one receiver has been sent at the most since the batch began.
+    sent_bytes: Cell<usize>,
     /// Who is to be woken.
     noted: RefCell<Vec<Arc<Client>>>,
 }
@@ -28,16 +30,29 @@ impl Post {
     /// Begins a batch of the client with this id.
     pub fn begin(&self, sender: u64) {
         self.sender.set(sender);
+        self.sent_bytes.set(0);
         // A batch that panicked may have left something, and it is somebody else's.
         if self.has_own() {
             self.own.take();
         }
     }
 
+    /// Bytes that any one receiver has been sent at the most since the batch began. Who runs much at one go without a look at this fills
+    /// mailboxes that their owners would have emptied.
+    #[inline]
+    pub fn sent_bytes(&self) -> usize {
+        self.sent_bytes.get()
+    }
+
     /// Whether the sender has been sent something itself.
     #[inline]
     pub fn has_own(&self) -> bool {
         !self.own.borrow().is_empty()
+    }
+
+    /// Adds to what the sender is sent itself.
+    pub fn keep_own(&self, message: &Output) {
+        self.own.borrow_mut().append(message);
     }
 
     /// Puts what the sender has been sent itself behind its last reply.
@@ -78,6 +93,11 @@ impl Sender<'_> {
     /// The client whose batch it is; 0 for nobody's.
     pub fn id(self) -> u64 {
         self.post.sender.get()
+    }
+
+    /// Notes that a message of so many bytes is sent, to however many.
+    pub fn count(self, bytes: usize) {
+        self.post.sent_bytes.set(self.post.sent_bytes().saturating_add(bytes));
     }
 
     /// Sends a message, encoded in the client's protocol, to be sent between its replies. A client that lets too much wait is cut off.

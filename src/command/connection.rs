@@ -5,7 +5,7 @@ mod client;
 
 use super::{Arg, Args, CommandError, Context, Flags, Group, Outcome, Spec, transactions};
 use crate::clients::Client;
-use crate::resp::{Output, Protocol};
+use crate::resp::Protocol;
 use crate::session::ReplyMode;
 
 pub(super) const SPECS: &[&Spec] = &[&PING, &ECHO, &SELECT, &QUIT, &RESET, &auth::AUTH, &auth::HELLO, &client::CLIENT];
@@ -121,10 +121,6 @@ fn reset(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
     if cx.session.monitor {
         cx.session.monitor = false;
         cx.shared.clients.end_monitor(&cx.session.client);
-        // What it has been shown so far comes before the answer, and nothing after it.
-        let mut lines = Output::default();
-        cx.session.client.collect(&mut lines);
-        cx.reply.encoded(&lines);
     }
     cx.session.look_again();
     cx.select(0);
@@ -139,6 +135,8 @@ fn reset(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
     client.set_flag(Client::SILENT | Client::NO_EVICT, false);
     // What the client's library says about itself is still true.
     client.rename(|names| names.name.clear());
+    // What it has been sent so far comes before the answer, and nothing after it.
+    cx.settle();
     cx.reply.simple("RESET");
     Ok(())
 }

@@ -114,6 +114,8 @@ fn unsubscribe(cx: &mut Context<'_>, args: &mut Args<'_>, kind: Kind, word: &str
     let client = std::sync::Arc::clone(&cx.session.client);
     let leave = |cx: &mut Context<'_>, name: &[u8]| {
         let count = cx.shared.pubsub.unsubscribe(kind, name, &client);
+        cx.has_settled = cx.is_silent();
+        cx.settle();
         confirm(cx, word, Some(name), count);
     };
     if !args.is_empty() {
@@ -136,7 +138,7 @@ fn confirm(cx: &mut Context<'_>, word: &str, name: Option<&[u8]>, count: usize) 
     cx.reply.bulk(word);
     cx.reply.bulk_or_null(name);
     cx.reply.len(count);
-    cx.has_settled = cx.session.reply_mode != crate::session::ReplyMode::On;
+    cx.has_settled = cx.is_silent();
 }
 
 const PUBLISH: Spec = Spec {

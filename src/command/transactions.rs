@@ -76,6 +76,10 @@ fn commit(cx: &mut Context<'_>, queue: &Queue, is_stale: bool) -> Outcome {
         cx.reply.null_array();
         return Ok(());
     }
+    // Behind the answers a client could not tell what it was sent before one of them ended its subscription.
+    if cx.session.client.has(Client::LISTENS) {
+        cx.settle();
+    }
     // Each request is answered or not on its own, and so is EXEC.
     if !cx.is_silent() {
         cx.reply.array(queue.len());

@@ -33,6 +33,8 @@ mod syntax;
 mod table;
 // Every command of the table within a transaction.
 mod queued;
+// Where what others send comes between a client's replies.
+mod unasked;
 // What COMMAND says of our commands, against a real redis-server.
 mod docs;
 // The request parser: redis-protocol agrees with it, and segments make no difference.

@@ -152,7 +152,7 @@ impl<'a> Lines<'a> {
         let query_bytes = client.query_bytes.load(Ordering::Relaxed);
         let argv_bytes = if client.id == self.asking.0 { self.asking.1 } else { 0 };
         let fd = client.fd.load(Ordering::Relaxed);
-        let output_bytes = client.waiting_bytes();
+        let output_bytes = client.output_bytes();
         let name_bytes = names.name.len() + names.lib_name.len() + names.lib_ver.len();
         let total = size_of::<Client>() + size_of::<Session>() + name_bytes + query_bytes + argv_bytes + output_bytes;
         let (db, protocol) = (client.db.load(Ordering::Relaxed), client.protocol.load(Ordering::Relaxed));
