@@ -16,7 +16,11 @@ fn of_kind(kind: &str, key: &str) -> Vec<u8> {
         "SET" => request(&["SET", key, "300"]),
         "SETEX" => request(&["SET", key, "300", "EX", "1000"]),
         "PING" => request(&["PING"]),
-        _ => panic!("the kinds are GET, SET, SETEX (SET with EX), INCR, TTL and PING"),
+        "PUBLISH" => request(&["PUBLISH", key, "300"]),
+        "EXEC" => [request(&["MULTI"]), request(&["SET", key, "300"]), request(&["GET", key]), request(&["EXEC"])].concat(),
+        _ => {
+            panic!("the kinds are GET, SET, SETEX (SET with EX), INCR, TTL, PING, PUBLISH and EXEC (a transaction of SET and GET)")
+        }
     }
 }
 

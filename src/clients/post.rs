@@ -83,7 +83,10 @@ impl Sender<'_> {
     /// Sends a message, encoded in the client's protocol, to be sent between its replies. A client that lets too much wait is cut off.
     pub fn deliver(self, to: &Arc<Client>, message: &Output) {
         if to.id == self.id() {
-            self.post.own.borrow_mut().append(message);
+            let mut own = self.post.own.borrow_mut();
+            // What others have left comes first, as it does to everybody else.
+            to.collect(&mut own);
+            own.append(message);
         } else if to.put(message, self.settings.output_limit(to.has(Client::PUBSUB)), self.now) {
             self.post.noted.borrow_mut().push(Arc::clone(to));
         }

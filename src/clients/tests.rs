@@ -1,6 +1,7 @@
 //! Connections as others see them.
 
 use super::*;
+use crate::resp::Reply;
 
 #[test]
 fn a_pause_is_neither_cut_short_nor_weakened() {
@@ -44,4 +45,27 @@ fn a_wait_is_ended_once() {
     client.begin_wait();
     assert_eq!(client.end_wait(true), Some(None), "its time has come");
     assert!(!client.unblock(Unblock::Error), "it is over");
+}
+
+#[test]
+fn what_a_client_sends_itself_comes_behind_what_others_have_sent_it() {
+    let clients = Clients::default();
+    let new = || clients.add(String::new(), String::new(), 0, UnixMillis(0));
+    let (one, other) = (new(), new());
+    let settings = Settings::default();
+    let posts = [Post::default(), Post::default()];
+    let senders = [0, 1].map(|at| Sender { post: &posts[at], settings: &settings, now: UnixMillis(1) });
+    posts[0].begin(one.id);
+    posts[1].begin(other.id);
+    for (sender, text) in senders.iter().rev().zip(["+1\r\n", "+2\r\n"]) {
+        let message = Output::from(text.as_bytes().to_vec());
+        [&one, &other].into_iter().for_each(|client| sender.deliver(client, &message));
+    }
+    let mut heard = Output::default();
+    posts[0].take_own(&mut Reply::new(&mut heard, Protocol::Resp3));
+    assert_eq!(Vec::from(heard), b"+1\r\n+2\r\n", "as the other one hears it");
+    let mut heard = Output::default();
+    posts[1].take_own(&mut Reply::new(&mut heard, Protocol::Resp3));
+    other.collect(&mut heard);
+    assert_eq!(Vec::from(heard), b"+1\r\n+2\r\n");
 }

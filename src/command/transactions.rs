@@ -33,7 +33,7 @@ fn multi(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
     if cx.session.is_queueing() {
         return Err(CommandError::text("ERR MULTI calls can not be nested"));
     }
-    cx.session.transaction.get_or_insert_default().queue = Some(Queue::default());
+    cx.session.transaction.get_or_insert_default().queue = Some(Queue::new());
     cx.session.client.set_flag(Client::MULTI, true);
     cx.session.restrict();
     cx.reply.ok();

@@ -44,6 +44,11 @@ struct Queued {
 }
 
 impl Queue {
+    /// A queue with room for the few small requests that most transactions have, so that it is made and given back at one go.
+    pub fn new() -> Self {
+        Self { bytes: Vec::with_capacity(256), args: Vec::with_capacity(16), requests: Vec::with_capacity(8), ..Self::default() }
+    }
+
     /// A queue of which nothing will be run.
     pub fn broken() -> Self {
         Self { is_broken: true, ..Self::default() }

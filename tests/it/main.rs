@@ -49,6 +49,8 @@ mod limits;
 mod flags;
 // Concurrent clients on few keys: their histories are linearizable.
 mod linear;
+// Concurrent transactions and WATCH loops: they have an order, and nothing is lost.
+mod serial;
 // Random sequences of requests against a real redis-server.
 mod random;
 // The house rules that a machine can check.
