@@ -160,14 +160,19 @@ impl Context<'_> {
         if self.in_exec.is_some() {
             return;
         }
-        let mut mail = Output::default();
-        self.session.client.collect(&mut mail);
         if self.is_silent() && !self.has_settled {
             // The answer is taken back, and this is not to be taken back with it.
-            self.post.keep_own(&mail);
+            self.post.note_own();
         } else {
-            self.reply.encoded(&mail);
+            self.hear();
         }
+    }
+
+    /// Puts what this client has been sent so far here.
+    pub fn hear(&mut self) {
+        let mut mail = Output::default();
+        self.session.client.collect(&mut mail);
+        self.reply.encoded(&mail);
     }
 
     /// Has accesses leave the time of last use alone, or no longer.

@@ -294,7 +294,9 @@ impl Conversation {
         if shared.tracking.is_due() {
             let sender = Sender { post: &worker.post, settings: &shared.settings, now };
             shared.tracking.broadcast(&shared.clients, sender);
-            worker.post.take_own(&mut Reply::new(out, self.session.protocol));
+            if worker.post.take_own() {
+                self.session.client.collect(out);
+            }
         }
         worker.post.wake();
     }
@@ -329,8 +331,8 @@ fn follow_up(cx: &mut Context<'_>, ran: Option<&Request<'_>>, mark: usize) {
     if cx.session.tracked.is_caching() && !is_said_of_next && !cx.session.is_queueing() {
         cx.session.tracked.set_caching(false);
     }
-    if cx.post.has_own() {
-        cx.post.take_own(&mut cx.reply);
+    if cx.post.take_own() {
+        cx.hear();
     }
 }
 
