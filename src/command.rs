@@ -45,7 +45,7 @@ use std::sync::atomic::Ordering;
 
 use crate::clients::{Client, Post, Sender};
 use crate::clock::UnixMillis;
-use crate::resp::{Argv, Protocol, Reply};
+use crate::resp::{Argv, Output, Protocol, Reply};
 use crate::session::{ReplyMode, Session};
 use crate::settings::Settings;
 use crate::shared::Shared;
@@ -110,6 +110,8 @@ pub struct Context<'a> {
     pub has_settled: bool,
     /// Within EXEC, where nothing may wait.
     pub in_exec: bool,
+    /// Up to where the output holds what [`Self::hear`] has put there: it stays, even when the client is not answered.
+    pub heard: usize,
 }
 
 impl Context<'_> {
@@ -148,9 +150,23 @@ impl Context<'_> {
     /// Answers in `protocol` from here on.
     pub fn set_protocol(&mut self, protocol: Protocol) {
         self.session.protocol = protocol;
-        // Others encode in it what they send from here on.
+        // Others encode in it what they send from here on; what they have sent in the old one comes before the answer.
+        let quiet = self.session.client.has(Client::LISTENS).then(|| self.shared.pubsub.pause());
         self.session.publish();
+        self.hear();
+        drop(quiet);
         self.reply.set_protocol(protocol);
+    }
+
+    /// Answers with what others have sent so far, before the answer to a command behind which they send nothing more, or send it otherwise:
+    /// the client would take it for the answer to its next request. What EXEC runs has nothing to hear, since EXEC has heard it.
+    pub fn hear(&mut self) {
+        if !self.in_exec {
+            let mut heard = Output::default();
+            self.session.client.collect(&mut heard);
+            self.reply.encoded(&heard);
+            self.heard = self.reply.mark();
+        }
     }
 
     /// Has accesses leave the time of last use alone, or no longer.

@@ -368,5 +368,6 @@ fn context<'a>(
         notes: Notes::look(shared, now),
         has_settled: false,
         in_exec: false,
+        heard: 0,
     }
 }

@@ -107,6 +107,11 @@ impl PubSub {
         self.subscribers.store(clients.len(), Ordering::Relaxed);
     }
 
+    /// Keeps everybody from publishing and subscribing for as long as what it returns is held.
+    pub fn pause(&self) -> impl Sized {
+        self.registry.lock()
+    }
+
     /// What a client has subscribed to.
     pub fn subscriptions(&self, kind: Kind, client: &Client) -> Vec<Arc<[u8]>> {
         let registry = self.registry.lock();

@@ -5,7 +5,7 @@ mod client;
 
 use super::{Arg, Args, CommandError, Context, Flags, Group, Outcome, Spec, transactions};
 use crate::clients::Client;
-use crate::resp::{Output, Protocol};
+use crate::resp::Protocol;
 use crate::session::ReplyMode;
 
 pub(super) const SPECS: &[&Spec] = &[&PING, &ECHO, &SELECT, &QUIT, &RESET, &auth::AUTH, &auth::HELLO, &client::CLIENT];
@@ -120,13 +120,10 @@ fn reset(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
     if cx.session.monitor {
         cx.session.monitor = false;
         cx.shared.clients.end_monitor(&cx.session.client);
-        // What it has been shown so far comes before the answer, and nothing after it.
-        let mut lines = Output::default();
-        cx.session.client.collect(&mut lines);
-        cx.reply.encoded(&lines);
     }
     cx.session.restrict();
     cx.select(0);
+    // It hears what has been sent to it so far, and nothing behind the answer.
     cx.set_protocol(Protocol::Resp2);
     cx.set_no_touch(false);
     cx.session.authenticated = !cx.shared.settings.password_required();

@@ -163,7 +163,7 @@ fn silence(cx: &mut Context<'_>, mark: usize) {
         ReplyMode::SkipNext => ReplyMode::Skip,
     };
     if !mem::take(&mut cx.has_settled) {
-        cx.reply.rewind(mark);
+        cx.reply.rewind(mark.max(cx.heard));
     }
 }
 

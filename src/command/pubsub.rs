@@ -114,6 +114,7 @@ fn unsubscribe(cx: &mut Context<'_>, args: &mut Args<'_>, kind: Kind, word: &str
     let client = std::sync::Arc::clone(&cx.session.client);
     let leave = |cx: &mut Context<'_>, name: &[u8]| {
         let count = cx.shared.pubsub.unsubscribe(kind, name, &client);
+        cx.hear();
         confirm(cx, word, Some(name), count);
     };
     if !args.is_empty() {

@@ -63,6 +63,9 @@ fn exec(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
     }
     let is_stale = cx.session.client.has(Client::STALE) || has_expired(cx);
     let queue = discard(cx.session, cx.shared);
+    if cx.session.client.has(Client::LISTENS) {
+        cx.hear();
+    }
     if queue.is_broken {
         return Err(CommandError::text("EXECABORT Transaction discarded because of previous errors."));
     }

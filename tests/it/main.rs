@@ -25,6 +25,8 @@ mod oracle;
 mod tcp;
 // The corpus without a socket: fed whole, pipelined and byte by byte to the conversation.
 mod conversation;
+// What is sent unasked, and the answers that end it.
+mod unasked;
 // The server inside a program: it starts, answers, and leaves nothing behind.
 mod embedded;
 // Requests made from the syntax in the command table.
