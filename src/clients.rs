@@ -200,8 +200,8 @@ impl Client {
     }
 
     /// Leaves a message to be sent between its replies. A client that lets too much wait is cut off. Whether the caller is the one who
-    /// has to call [`Self::wake_noted`] when its batch is over.
-    fn put(&self, message: &Output, limit: OutputLimit, now: UnixMillis) -> bool {
+    /// has to call [`Self::wake_noted`] when its batch is over; not when the client need not wake, being the sender.
+    fn put(&self, message: &Output, limit: OutputLimit, now: UnixMillis, must_wake: bool) -> bool {
         let mut mailbox = self.mailbox.lock();
         if self.is_killed() {
             return false;
@@ -210,7 +210,7 @@ impl Client {
             mailbox.discard();
             self.order.store(CLOSE, Ordering::Release);
         }
-        !mem::replace(&mut mailbox.is_noted, true)
+        must_wake && !mem::replace(&mut mailbox.is_noted, true)
     }
 
     /// Has its task look for what has been left for it.

@@ -158,8 +158,9 @@ impl Context<'_> {
         self.reply.set_protocol(protocol);
     }
 
-    /// Answers with what others have sent so far, before the answer to a command behind which they send nothing more, or send it otherwise:
-    /// the client would take it for the answer to its next request. What EXEC runs has nothing to hear, since EXEC has heard it.
+    /// Puts what the client has been sent between two answers: what it sent itself behind the answer to that, and all that was sent before
+    /// the answer behind which nothing more is sent, or otherwise, since that would be taken for the answer to the next request. Within
+    /// EXEC is no place for it: it comes before and behind.
     pub fn hear(&mut self) {
         if !self.in_exec {
             let mut heard = Output::default();

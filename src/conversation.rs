@@ -296,8 +296,8 @@ fn follow_up(cx: &mut Context<'_>, ran: Option<&Request<'_>>, mark: usize) {
     if let Some(request) = ran.filter(|_| cx.notes.monitors) {
         command::show_monitors(cx, request, mark);
     }
-    if cx.post.has_own() {
-        cx.post.take_own(&mut cx.reply);
+    if cx.post.take_own() {
+        cx.hear();
     }
 }
 

@@ -2,12 +2,11 @@
 //! once, when the batch is over. Must not do I/O, and is used with the locks of keys held: it waits for nobody.
 
 use std::cell::{Cell, RefCell};
-use std::mem;
 use std::sync::Arc;
 
 use super::Client;
 use crate::clock::UnixMillis;
-use crate::resp::{Output, Reply};
+use crate::resp::Output;
 use crate::settings::Settings;
 
 /// The messages of one worker thread's batch.
@@ -15,8 +14,8 @@ use crate::settings::Settings;
 pub struct Post {
     /// Whose batch it is; 0 for nobody's.
     sender: Cell<u64>,
-    /// What the sender is sent itself: it comes right behind the reply to the request that caused it.
-    own: RefCell<Output>,
+    /// Whether the sender has been sent something itself: it comes right behind the reply to the request that caused it.
+    has_own: Cell<bool>,
     /// Who is to be woken.
     noted: RefCell<Vec<Arc<Client>>>,
 }
@@ -28,21 +27,13 @@ impl Post {
     /// Begins a batch of the client with this id.
     pub fn begin(&self, sender: u64) {
         self.sender.set(sender);
-        // A batch that panicked may have left something, and it is somebody else's.
-        if self.has_own() {
-            self.own.take();
-        }
+        self.has_own.set(false);
     }
 
-    /// Whether the sender has been sent something itself.
+    /// Whether the sender has been sent something itself, since this was last asked.
     #[inline]
-    pub fn has_own(&self) -> bool {
-        !self.own.borrow().is_empty()
-    }
-
-    /// Puts what the sender has been sent itself behind its last reply.
-    pub fn take_own(&self, reply: &mut Reply<'_>) {
-        reply.encoded(&mem::take(&mut *self.own.borrow_mut()));
+    pub fn take_own(&self) -> bool {
+        self.has_own.replace(false)
     }
 
     /// Wakes all who were sent something. Called when the keyspace has been left.
@@ -82,13 +73,12 @@ impl Sender<'_> {
 
     /// Sends a message, encoded in the client's protocol, to be sent between its replies. A client that lets too much wait is cut off.
     pub fn deliver(self, to: &Arc<Client>, message: &Output) {
-        if to.id == self.id() {
-            let mut own = self.post.own.borrow_mut();
-            // What others have left comes first, as it does to everybody else.
-            to.collect(&mut own);
-            own.append(message);
-        } else if to.put(message, self.settings.output_limit(to.has(Client::PUBSUB)), self.now) {
+        let is_own = to.id == self.id();
+        if to.put(message, self.settings.output_limit(to.has(Client::PUBSUB)), self.now, !is_own) {
             self.post.noted.borrow_mut().push(Arc::clone(to));
+        }
+        if is_own {
+            self.post.has_own.set(true);
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Connections as others see them.
 
 use super::*;
-use crate::resp::Reply;
 
 #[test]
 fn a_pause_is_neither_cut_short_nor_weakened() {
@@ -61,11 +60,24 @@ fn what_a_client_sends_itself_comes_behind_what_others_have_sent_it() {
         let message = Output::from(text.as_bytes().to_vec());
         [&one, &other].into_iter().for_each(|client| sender.deliver(client, &message));
     }
-    let mut heard = Output::default();
-    posts[0].take_own(&mut Reply::new(&mut heard, Protocol::Resp3));
-    assert_eq!(Vec::from(heard), b"+1\r\n+2\r\n", "as the other one hears it");
-    let mut heard = Output::default();
-    posts[1].take_own(&mut Reply::new(&mut heard, Protocol::Resp3));
-    other.collect(&mut heard);
-    assert_eq!(Vec::from(heard), b"+1\r\n+2\r\n");
+    for client in [&one, &other] {
+        let mut heard = Output::default();
+        client.collect(&mut heard);
+        assert_eq!(Vec::from(heard), b"+1\r\n+2\r\n", "as the other one hears it");
+    }
+    assert!(posts.iter().all(|post| post.take_own() && !post.take_own()), "both have been told that they were sent something");
+}
+
+#[test]
+fn what_a_client_sends_itself_is_bounded_as_what_others_send_it() {
+    let clients = Clients::default();
+    let client = clients.add(String::new(), String::new(), 0, UnixMillis(0));
+    let (post, settings) = (Post::default(), Settings::default());
+    post.begin(client.id);
+    let sender = Sender { post: &post, settings: &settings, now: UnixMillis(1) };
+    let message = Output::from(vec![b'x'; 1024 * 1024]);
+    (0..32).for_each(|_| sender.deliver(&client, &message));
+    assert_eq!((client.is_killed(), client.waiting_bytes()), (false, 32 * 1024 * 1024));
+    (0..32).for_each(|_| sender.deliver(&client, &message));
+    assert_eq!((client.is_killed(), client.waiting_bytes()), (true, 0), "it is cut off, and what it was sent is gone");
 }
