@@ -4,7 +4,7 @@ use std::mem;
 use std::sync::atomic::Ordering;
 
 use super::error::{ECHO_BYTES_MAX, shown};
-use super::{Args, Command, CommandError, Context, Flags, Outcome, Wait, transactions};
+use super::{Args, Command, CommandError, Context, Flags, Outcome, Wait, server, transactions};
 use crate::clients::{Client, Unblock};
 use crate::clock::UnixMillis;
 use crate::resp::{Argv, Protocol};
@@ -45,7 +45,7 @@ pub fn dispatch(cx: &mut Context<'_>, request: Request<'_>) -> bool {
             true
         }
         Err(error) => {
-            refuse(cx, request.command, error);
+            refuse(cx, &request, error);
             false
         }
     };
@@ -89,7 +89,7 @@ fn is_queued(cx: &mut Context<'_>, command: &Command, request: &Request<'_>) -> 
         cx.reply.simple("QUEUED");
     } else if (queue.memory() + request.argv.byte_len()) as u64 > bytes_max {
         const TOO_LARGE: CommandError = CommandError::text("ERR transaction exceeds client-query-buffer-limit");
-        refuse(cx, Some(command), TOO_LARGE);
+        refuse(cx, request, TOO_LARGE);
     } else {
         queue.push(&request.argv, request.hash);
         queue.writes |= command.spec.has(Flags::WRITE);
@@ -100,15 +100,23 @@ fn is_queued(cx: &mut Context<'_>, command: &Command, request: &Request<'_>) -> 
 
 /// Answers a request that is not run. What a transaction has queued is not run either.
 #[cold]
-fn refuse(cx: &mut Context<'_>, command: Option<&Command>, error: CommandError) {
+fn refuse(cx: &mut Context<'_>, request: &Request<'_>, error: CommandError) {
     if let Some(queue) = cx.session.queue() {
         *queue = Queue::broken();
     }
-    let error = match command {
-        Some(command) if command.spec.has(Flags::COMMITS) => transactions::abort(cx, &error),
-        _ => error,
-    };
-    fail(cx, &error);
+    match request.command {
+        Some(command) if command.spec.has(Flags::COMMITS) => {
+            let mark = cx.reply.mark();
+            let error = transactions::abort(cx, &error);
+            fail(cx, &error);
+            // Monitors have seen a transaction begin, and see it end.
+            if cx.notes.monitors {
+                cx.command = command;
+                server::monitor::show(cx, request, mark);
+            }
+        }
+        _ => fail(cx, &error),
+    }
 }
 
 /// Answers for a command that has waited.
