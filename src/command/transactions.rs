@@ -153,8 +153,7 @@ fn watch(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
         // One that has expired is removed now: that it goes away is not what is watched for.
         cx.keys.write(key, |_| ());
         let watching = &mut cx.session.transaction.get_or_insert_default().watching;
-        if !watching.iter().any(|(index, watched)| *index == db && **watched == *key.bytes()) {
-            watching.push((db, key.bytes().into()));
+        if watching.insert((db, key.bytes().into())) {
             cx.shared.watched.watch(db, key, &cx.session.client);
         }
     }

@@ -1,5 +1,7 @@
 //! What a client has said since MULTI, and what it watches.
 
+use std::collections::BTreeSet;
+
 use crate::clients::Client;
 use crate::resp::{Arg, Argv};
 
@@ -9,7 +11,7 @@ pub struct Transaction {
     /// What was queued since MULTI; `None` before it.
     pub queue: Option<Queue>,
     /// The keys that are watched, with the numbers of their databases.
-    pub watching: Vec<(usize, Box<[u8]>)>,
+    pub watching: BTreeSet<(usize, Box<[u8]>)>,
 }
 
 impl Transaction {
