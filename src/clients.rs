@@ -93,8 +93,16 @@ impl Client {
     pub const PUBSUB: u32 = 1 << 9;
     /// Its wait within a command ends at some time by itself.
     pub const TIMED: u32 = 1 << 10;
+    /// `CLIENT TRACKING ON`.
+    pub const TRACKING: u32 = 1 << 11;
+    /// The same with BCAST.
+    pub const BCAST: u32 = 1 << 12;
+    /// The client that is told in its place is gone.
+    pub const BROKEN_REDIRECT: u32 = 1 << 13;
+    /// It was told in the place of another.
+    pub const REDIRECTED_TO: u32 = 1 << 14;
     /// It may be sent what it did not ask for.
-    pub const LISTENS: u32 = Self::PUBSUB | Self::MONITOR;
+    pub const LISTENS: u32 = Self::PUBSUB | Self::MONITOR | Self::TRACKING | Self::REDIRECTED_TO;
 
     /// The protocol in which it is answered.
     pub fn protocol(&self) -> Protocol {
@@ -143,6 +151,13 @@ impl Client {
     /// What it says about itself.
     pub fn names(&self) -> Names {
         self.mailbox.lock().names.as_deref().cloned().unwrap_or_default()
+    }
+
+    /// Its transaction is over.
+    pub fn hide_transaction(&self) {
+        if let Some(names) = &mut self.mailbox.lock().names {
+            (names.queued, names.watching) = (None, 0);
+        }
     }
 
     /// Has it say something else about itself.
@@ -288,9 +303,9 @@ impl Client {
         mailbox.collect(out);
     }
 
-    /// Bytes that wait to be sent between its replies.
-    pub fn waiting_bytes(&self) -> usize {
-        self.mailbox.lock().waiting_bytes()
+    /// Bytes that wait for its peer to take them: sent by others, or answered.
+    pub fn output_bytes(&self) -> usize {
+        self.mailbox.lock().output_bytes()
     }
 }
 
@@ -419,6 +434,7 @@ impl Clients {
 
     /// Sends a line to all who watch and hear, and to the sender only if it hears what it does itself.
     pub fn show_monitors(&self, line: &Output, sender: Sender<'_>, sender_hears: bool) {
+        sender.count(line.len());
         let hears = |client: &&Arc<Client>| !client.has(Client::SILENT) && (sender_hears || client.id != sender.id());
         for client in self.monitors.lock().iter().filter(hears) {
             sender.deliver(client, line);

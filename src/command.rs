@@ -108,10 +108,8 @@ pub struct Context<'a> {
     pub notes: Notes,
     /// EXEC has heeded CLIENT REPLY for itself and for each request that it has run.
     pub has_settled: bool,
-    /// Within EXEC, where nothing may wait.
-    pub in_exec: bool,
-    /// Up to where the output holds what [`Self::hear`] has put there: it stays, even when the client is not answered.
-    pub heard: usize,
+    /// Within EXEC, where nothing may wait: how many requests it runs.
+    pub in_exec: Option<usize>,
 }
 
 impl Context<'_> {
@@ -150,24 +148,31 @@ impl Context<'_> {
     /// Answers in `protocol` from here on.
     pub fn set_protocol(&mut self, protocol: Protocol) {
         self.session.protocol = protocol;
-        // Others encode in it what they send from here on; what they have sent in the old one comes before the answer.
-        let quiet = self.session.client.has(Client::LISTENS).then(|| self.shared.pubsub.pause());
+        // Others encode in it what they send from here on.
         self.session.publish();
-        self.hear();
-        drop(quiet);
         self.reply.set_protocol(protocol);
     }
 
-    /// Puts what the client has been sent between two answers: what it sent itself behind the answer to that, and all that was sent before
-    /// the answer behind which nothing more is sent, or otherwise, since that would be taken for the answer to the next request. Within
-    /// EXEC is no place for it: it comes before and behind.
-    pub fn hear(&mut self) {
-        if !self.in_exec {
-            let mut heard = Output::default();
-            self.session.client.collect(&mut heard);
-            self.reply.encoded(&heard);
-            self.heard = self.reply.mark();
+    /// Puts what others have sent this client so far before what it is answered next. Behind an answer that ends a subscription, or that
+    /// changes the protocol, a client would take it for a reply.
+    pub fn settle(&mut self) {
+        // EXEC has done so, and nobody else has run anything since.
+        if self.in_exec.is_some() {
+            return;
         }
+        if self.is_silent() && !self.has_settled {
+            // The answer is taken back, and this is not to be taken back with it.
+            self.post.keep_own();
+        } else {
+            self.hear();
+        }
+    }
+
+    /// Puts what the client has been sent so far behind what it has been answered.
+    pub fn hear(&mut self) {
+        let mut mail = Output::default();
+        self.session.client.collect(&mut mail);
+        self.reply.encoded(&mail);
     }
 
     /// Has accesses leave the time of last use alone, or no longer.

@@ -13,7 +13,7 @@ use bytes::Bytes;
 
 use crate::clients::{Address, Client, Sender};
 use crate::clock::UnixMillis;
-use crate::command::{self, Context, Input, Keyspace, Notes, Request, Wait};
+use crate::command::{self, Context, Flags, Input, Keyspace, Notes, Request, Wait};
 use crate::config::{BATCH_REQUESTS_MAX, OUTPUT_BYTES_SOFT_MAX};
 use crate::events::Events;
 use crate::resp::{Arg, Limits, Output, Parsed, Parser, ProtocolError, Reply};
@@ -31,7 +31,7 @@ pub const OWNED_BYTES_MIN: usize = SHARED_BYTES_MIN;
 pub enum Then {
     /// Read more.
     Read,
-    /// Come back with the rest of the input: the output is large enough to be written first.
+    /// Come back with the rest of the input: the output, or what others were sent, is large enough to be written first.
     Write,
     /// Wait until this time or until woken, and [`Conversation::wake`].
     Wait(Option<UnixMillis>),
@@ -46,6 +46,14 @@ pub struct Fed {
     pub consumed: usize,
     /// What is to happen next.
     pub then: Then,
+}
+
+impl Fed {
+    /// Whether the rest of so many bytes stays where it is until it is offered again. What has gathered would otherwise be copied over and
+    /// over; what is left in the end is copied, so that it keeps no more memory than it needs.
+    pub fn keeps(&self, input_len: usize) -> bool {
+        self.consumed == 0 || (self.then == Then::Write && input_len - self.consumed > self.consumed)
+    }
 }
 
 /// One connection's state between two reads.
@@ -77,10 +85,17 @@ impl Conversation {
         Some(Self { session, parser: Parser::default(), unfinished: Vec::new(), waiting: None, held_back: false })
     }
 
+    /// Takes the client off all lists, before its peer can know that it is closed: from here on nobody counts it or sends it anything.
+    pub fn leave(&self, shared: &Shared) {
+        shared.pubsub.forget(&self.session.client);
+        shared.tracking.end(&self.session.client);
+        shared.clients.forget(&self.session.client);
+    }
+
     /// Ends it: nobody tells this client anything any more.
     pub fn end(&mut self, shared: &Shared) {
         command::unwatch(&mut self.session, shared);
-        shared.pubsub.forget(&self.session.client);
+        self.leave(shared);
         shared.clients.remove(&self.session.client);
     }
 
@@ -138,8 +153,11 @@ impl Conversation {
             if worker.requests.is_empty() || consumed == input.len() {
                 break Then::Read;
             }
+            if worker.sent_bytes() >= OUTPUT_BYTES_SOFT_MAX {
+                break Then::Write;
+            }
         };
-        worker.post.wake();
+        self.end_batch(worker, shared, now, out);
         self.show(input.len() - consumed, now);
         Fed { consumed, then }
     }
@@ -270,6 +288,19 @@ impl Conversation {
         (end, stop)
     }
 
+    /// Sends what was put off until the keyspace has been left: who tracks keys by their beginnings is told, and all who were sent
+    /// something are woken.
+    fn end_batch(&self, worker: &Worker, shared: &Shared, now: UnixMillis, out: &mut Output) {
+        if shared.tracking.is_due() {
+            let sender = Sender { post: &worker.post, settings: &shared.settings, now };
+            shared.tracking.broadcast(&shared.clients, sender);
+            if worker.post.take_own() {
+                self.session.client.collect(out);
+            }
+        }
+        worker.post.wake();
+    }
+
     /// What a pause has held back may go on, until it is looked at again.
     fn go_on(&mut self) {
         if mem::take(&mut self.held_back) {
@@ -295,6 +326,10 @@ fn follow_up(cx: &mut Context<'_>, ran: Option<&Request<'_>>, mark: usize) {
     }
     if let Some(request) = ran.filter(|_| cx.notes.monitors) {
         command::show_monitors(cx, request, mark);
+    }
+    let is_said_of_next = ran.is_some() && cx.command.spec.has(Flags::BESIDE_CACHING);
+    if cx.session.tracked.is_caching() && !is_said_of_next && !cx.session.is_queueing() {
+        cx.session.tracked.set_caching(false);
     }
     if cx.post.take_own() {
         cx.hear();
@@ -326,7 +361,11 @@ fn steered(cx: &mut Context<'_>, waiting: &mut Option<Box<Wait>>, limits: &Limit
     if cx.session.closing {
         return Some(Stop::Then(Then::Close));
     }
-    (self::limits(cx.session, cx.shared) != *limits).then_some(Stop::Limits)
+    if self::limits(cx.session, cx.shared) != *limits {
+        return Some(Stop::Limits);
+    }
+    // Within the batch: it may publish many large messages.
+    (cx.post.sent_bytes() >= OUTPUT_BYTES_SOFT_MAX).then_some(Stop::Then(Then::Write))
 }
 
 /// What a request of this client may ask for.
@@ -367,7 +406,6 @@ fn context<'a>(
         wait: None,
         notes: Notes::look(shared, now),
         has_settled: false,
-        in_exec: false,
-        heard: 0,
+        in_exec: None,
     }
 }

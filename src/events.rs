@@ -35,13 +35,14 @@ impl<'a> Events<'a> {
 impl Observer for Events<'_> {
     fn is_curious(&self) -> bool {
         let events = self.shared.settings.events.load(Ordering::Relaxed);
-        !self.shared.watched.is_empty() || (events != 0 && !self.shared.pubsub.is_idle())
+        !self.shared.watched.is_empty() || !self.shared.tracking.is_empty() || (events != 0 && !self.shared.pubsub.is_idle())
     }
 
     #[cold]
     fn happened(&self, db: usize, key: Key<'_>, event: Event) {
         if event.is_change() {
             self.shared.watched.touch(db, key);
+            self.shared.tracking.invalidate(key, &self.shared.clients, self.sender);
         }
         let classes = self.shared.settings.events.load(Ordering::Relaxed);
         if classes & bit(event.class) != 0 {

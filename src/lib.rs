@@ -41,6 +41,7 @@ mod events;
 mod glob;
 mod latency;
 mod log;
+mod marks;
 mod number;
 mod process;
 mod pubsub;
@@ -54,6 +55,7 @@ mod slowlog;
 mod socket;
 mod stats;
 mod store;
+mod tracking;
 mod watched;
 mod workers;
 

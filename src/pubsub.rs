@@ -107,9 +107,9 @@ impl PubSub {
         self.subscribers.store(clients.len(), Ordering::Relaxed);
     }
 
-    /// Keeps everybody from publishing and subscribing for as long as what it returns is held.
-    pub fn pause(&self) -> impl Sized {
-        self.registry.lock()
+    /// Returns when what is being published is in the mailboxes. What is published afterwards sees all that clients have changed before.
+    pub fn quiesce(&self) {
+        drop(self.registry.lock());
     }
 
     /// What a client has subscribed to.
@@ -188,7 +188,13 @@ fn leave(topics: &mut BTreeMap<Arc<[u8]>, Subscribers>, name: &[u8], id: u64) {
 /// Sends one push to all of them. It is encoded once for each protocol, however many they are.
 fn send(to: &Subscribers, sender: Sender<'_>, push: impl Fn(&mut Reply<'_>)) -> usize {
     let mut encoded = Encoded::new(push);
-    to.values().for_each(|client| sender.deliver(client, encoded.in_protocol(client.protocol())));
+    let mut longest = 0;
+    for client in to.values() {
+        let message = encoded.in_protocol(client.protocol());
+        longest = longest.max(message.len());
+        sender.deliver(client, message);
+    }
+    sender.count(longest);
     to.len()
 }
 

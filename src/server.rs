@@ -326,13 +326,19 @@ struct Place {
     sweep: Sweep,
 }
 
-/// Sweeps for one slice of time. Whether the last database is done.
+/// Sweeps for one slice of time and tells of what it removes. Whether the last database is done.
 fn sweep_slice(shared: &Shared, at: &mut Place) -> bool {
+    let (post, now) = (Post::default(), shared.clock.now());
+    let sender = Sender { post: &post, settings: &shared.settings, now };
+    let is_done = sweep_databases(shared, at, now, &Events::new(shared, sender));
+    if shared.tracking.is_due() {
+        shared.tracking.broadcast(&shared.clients, sender);
+    }
+    is_done
+}
+
+fn sweep_databases(shared: &Shared, at: &mut Place, now: UnixMillis, observer: &dyn Observer) -> bool {
     let begun = Instant::now();
-    let post = Post::default();
-    let events = Events::new(shared, Sender { post: &post, settings: &shared.settings, now: shared.clock.now() });
-    let observer: &dyn Observer = &events;
-    let now = shared.clock.now();
     let databases = shared.store.enter();
     let moment = Moment { now, touch: Touch::No, observer: observer.is_curious().then_some(observer) };
     // A database that is done waits for the next round, or one in which much expires would keep the sweep from the others.
@@ -353,7 +359,7 @@ fn sweep_slice(shared: &Shared, at: &mut Place) -> bool {
 
 /// Cuts off those who have let more wait than the soft limit allows for too long, also when nothing more comes for them.
 fn cut_off(shared: &Shared) {
-    if shared.pubsub.is_idle() && !shared.clients.has_monitors() {
+    if shared.pubsub.is_idle() && shared.tracking.is_empty() && !shared.clients.has_monitors() {
         return;
     }
     let now = shared.clock.now();

@@ -1,5 +1,6 @@
 //! What a client may change about itself: protocol, database, name, authentication, how it is answered.
 
+mod tracked;
 mod transaction;
 
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use std::sync::atomic::Ordering;
 
 use crate::clients::Client;
 use crate::resp::Protocol;
+pub use tracked::Tracked;
 pub use transaction::{Queue, Transaction};
 
 /// Whether a client is answered: `CLIENT REPLY`.
@@ -36,8 +38,11 @@ pub struct Session {
     pub authenticated: bool,
     /// `MONITOR`: it watches every command, and may not touch the keyspace meanwhile.
     pub monitor: bool,
-    /// Not every command may be run at once: it watches, has subscribed or queues a transaction. What [`Self::restrict`] says.
-    pub is_restricted: bool,
+    /// How it tracks what it reads.
+    pub tracked: Tracked,
+    /// Not every command may be run at once, or something is noted of what it reads: it watches, has subscribed, queues a transaction or
+    /// tracks. What [`Self::look_again`] says.
+    pub is_special: bool,
     /// Whether it is answered.
     pub reply_mode: ReplyMode,
     /// `CLIENT NO-TOUCH ON`: its reads leave the time of last use alone.
@@ -57,7 +62,8 @@ impl Session {
             db: 0,
             authenticated,
             monitor: false,
-            is_restricted: false,
+            tracked: Tracked::default(),
+            is_special: false,
             reply_mode: ReplyMode::On,
             no_touch: false,
             transaction: None,
@@ -65,9 +71,9 @@ impl Session {
         }
     }
 
-    /// Looks anew whether not every command may be run at once, behind what may have changed it.
-    pub fn restrict(&mut self) {
-        self.is_restricted = self.monitor || self.is_queueing() || self.client.has(Client::PUBSUB);
+    /// Looks anew whether requests are special to it, behind what may have changed it.
+    pub fn look_again(&mut self) {
+        self.is_special = self.monitor || self.is_queueing() || self.tracked.is_on() || self.client.has(Client::PUBSUB);
     }
 
     /// What is queued since MULTI, if anything may be.

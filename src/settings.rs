@@ -54,6 +54,8 @@ pub struct Settings {
     /// Which events of keys are told: letters of `notify-keyspace-events`, see [`events::bit`].
     pub events: AtomicU64,
     output_limits: OutputLimits,
+    /// `tracking-table-max-keys`; 0 is no bound.
+    pub tracking_keys_max: AtomicUsize,
     /// Whether the sweeper runs: `DEBUG SET-ACTIVE-EXPIRE`.
     pub active_expire: AtomicBool,
 }
@@ -104,6 +106,7 @@ impl Default for Settings {
             lfu: AtomicBool::default(),
             events: AtomicU64::default(),
             output_limits: OutputLimits::default(),
+            tracking_keys_max: AtomicUsize::default(),
             active_expire: AtomicBool::new(true),
         };
         for parameter in PARAMETERS {

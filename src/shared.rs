@@ -18,6 +18,7 @@ use crate::settings::Settings;
 use crate::slowlog::SlowLog;
 use crate::stats::Stats;
 use crate::store::Store;
+use crate::tracking::Tracking;
 use crate::watched::Watched;
 
 /// One server's keyspace, clock, clients, parameters and counters.
@@ -37,6 +38,8 @@ pub struct Shared {
     pub slowlog: SlowLog,
     /// The subscriptions.
     pub pubsub: PubSub,
+    /// What clients may have kept.
+    pub tracking: Tracking,
     /// The keys that clients watch.
     pub watched: Watched,
     /// The slow moments.
@@ -76,6 +79,7 @@ impl Shared {
             stats: Stats::default(),
             slowlog: SlowLog::default(),
             pubsub: PubSub::default(),
+            tracking: Tracking::default(),
             watched: Watched::default(),
             latency: Latency::default(),
             config,

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
-use bytes::BytesMut;
+use bytes::{Buf as _, BytesMut};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, Interest, Ready};
 use tokio::net::{TcpStream, UnixStream};
@@ -102,7 +102,7 @@ pub(crate) struct Connection<S> {
     input: BytesMut,
     /// Replies that the peer has not taken.
     rest: Option<Box<Output>>,
-    /// Bytes that came and went since others had their turn.
+    /// Bytes that came and went, or were sent to others, since others had their turn.
     turn_bytes: usize,
     /// What is to be done next.
     then: Then,
@@ -131,6 +131,7 @@ impl<S: Stream> Connection<S> {
                     self.turn_bytes += read;
                     let Fed { consumed, then } =
                         self.listed.conversation.feed(input, worker, &self.listed.shared, self.listed.shared.clock.now(), output);
+                    self.turn_bytes += worker.sent_bytes();
                     self.hold(&input[consumed..]);
                     self.collect(output);
                     self.poll_write_lent(cx, worker, output)?;
@@ -229,24 +230,30 @@ impl<S: Stream> Connection<S> {
         let Listed { conversation, shared } = &mut self.listed;
         let (now, held) = (shared.clock.now(), self.input.len());
         let is_full = held >= OWNED_BYTES_MIN && self.input.capacity() - held <= held / 8 && conversation.bytes_due(held) == 0;
-        let input = std::mem::take(&mut self.input);
+        let mut input = std::mem::take(&mut self.input);
         let Fed { mut then, .. } = if is_full {
             // What fills its buffer may be kept with it.
             let input = input.freeze();
             let fed = conversation.feed_owned(&input, worker, shared, now, output);
-            match fed.consumed {
-                0 => self.input = input.into(),
-                consumed => self.hold(&input[consumed..]),
+            if fed.keeps(input.len()) {
+                let rest = input.slice(fed.consumed..);
+                drop(input);
+                self.input = rest.into();
+            } else {
+                self.hold(&input[fed.consumed..]);
             }
             fed
         } else {
             let fed = conversation.feed(&input, worker, shared, now, output);
-            match fed.consumed {
-                0 => self.input = input,
-                consumed => self.hold(&input[consumed..]),
+            if fed.keeps(input.len()) {
+                input.advance(fed.consumed);
+                self.input = input;
+            } else {
+                self.hold(&input[fed.consumed..]);
             }
             fed
         };
+        self.turn_bytes += worker.sent_bytes();
         let query_bytes_max = self.listed.shared.settings.query_bytes_max.load(Ordering::Relaxed);
         if self.input.len() as u64 > query_bytes_max.min(QUERY_BYTES_MAX) {
             then = Then::Close;

@@ -2,35 +2,27 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
 use crate::clients::Client;
+use crate::marks::Marks;
 use crate::store::Key;
 
 /// Who watches which keys.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Watched {
     /// By key: the numbers of the databases in which it is watched, and who does.
     keys: Mutex<HashMap<Box<[u8]>, Vec<Watcher>>>,
     /// How often a key is watched, so that nobody pays when none is.
     count: AtomicUsize,
-    /// The same for each value of the lowest bits of a key's hash: most changes concern no watched key, and take no lock to know it.
-    marks: Box<[AtomicU32]>,
+    /// Of the keys.
+    marks: Marks,
 }
 
 /// The number of a database, and who watches a key of it.
 type Watcher = (usize, Arc<Client>);
-
-/// A power of two.
-const MARKS: usize = 512;
-
-impl Default for Watched {
-    fn default() -> Self {
-        Self { keys: Mutex::default(), count: AtomicUsize::new(0), marks: (0..MARKS).map(|_| AtomicU32::new(0)).collect() }
-    }
-}
 
 impl Watched {
     /// Whether no key is watched.
@@ -43,7 +35,7 @@ impl Watched {
     /// the keyspace but the client's own, so that every other one knows of it.
     pub fn watch(&self, db: usize, key: Key<'_>, client: &Arc<Client>) {
         self.keys.lock().entry(key.bytes().into()).or_default().push((db, Arc::clone(client)));
-        self.mark(key.hash()).fetch_add(1, Ordering::Relaxed);
+        self.marks.add(key.hash());
         self.count.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -56,7 +48,7 @@ impl Watched {
         if watching.is_empty() {
             keys.remove(key.bytes());
         }
-        self.mark(key.hash()).fetch_sub(1, Ordering::Relaxed);
+        self.marks.remove(key.hash());
         self.count.fetch_sub(1, Ordering::Relaxed);
     }
 
@@ -71,7 +63,7 @@ impl Watched {
     /// Something happened to a key.
     #[inline]
     pub fn touch(&self, db: usize, key: Key<'_>) {
-        if self.mark(key.hash()).load(Ordering::Relaxed) > 0
+        if self.marks.has(key.hash())
             && let Some(watching) = self.keys.lock().get(key.bytes())
         {
             watching.iter().filter(|(index, _)| *index == db).for_each(|(_, client)| client.set_flag(Client::STALE, true));
@@ -89,10 +81,6 @@ impl Watched {
                 here.for_each(|(_, client)| client.set_flag(Client::STALE, true));
             }
         }
-    }
-
-    fn mark(&self, hash: u64) -> &AtomicU32 {
-        &self.marks[usize::try_from(hash % MARKS as u64).unwrap_or_default()]
     }
 }
 

@@ -57,7 +57,7 @@ impl Mailbox {
 
     /// Whether what waits is allowed to: less than the hard limit at once, less than the soft one for long.
     pub(super) fn is_within(&mut self, limit: OutputLimit, now: UnixMillis) -> bool {
-        let waiting = self.unsent + self.waiting_bytes();
+        let waiting = self.output_bytes();
         if limit.soft_bytes == 0 || waiting <= limit.soft_bytes {
             self.over_soft_since = 0;
         } else if self.over_soft_since == 0 {
@@ -66,6 +66,11 @@ impl Mailbox {
             return false;
         }
         limit.hard_bytes == 0 || waiting <= limit.hard_bytes
+    }
+
+    /// What others have left, and what is on its way to the peer.
+    pub(super) fn output_bytes(&self) -> usize {
+        self.unsent + self.waiting_bytes()
     }
 
     pub(super) fn waiting_bytes(&self) -> usize {

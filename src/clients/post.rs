@@ -16,6 +16,8 @@ pub struct Post {
     sender: Cell<u64>,
     /// Whether the sender has been sent something itself: it comes right behind the reply to the request that caused it.
     has_own: Cell<bool>,
+    /// Bytes that any one receiver has been sent at the most since the batch began.
+    sent_bytes: Cell<usize>,
     /// Who is to be woken.
     noted: RefCell<Vec<Arc<Client>>>,
 }
@@ -27,10 +29,23 @@ impl Post {
     /// Begins a batch of the client with this id.
     pub fn begin(&self, sender: u64) {
         self.sender.set(sender);
+        self.sent_bytes.set(0);
         self.has_own.set(false);
     }
 
-    /// Whether the sender has been sent something itself, since this was last asked.
+    /// Bytes that any one receiver has been sent at the most since the batch began. Who runs much at one go without a look at this fills
+    /// mailboxes that their owners would have emptied.
+    #[inline]
+    pub fn sent_bytes(&self) -> usize {
+        self.sent_bytes.get()
+    }
+
+    /// Has the sender collect what is in its mailbox behind the reply to the request.
+    pub fn keep_own(&self) {
+        self.has_own.set(true);
+    }
+
+    /// Whether it is to, once for each time that it has been sent something.
     #[inline]
     pub fn take_own(&self) -> bool {
         self.has_own.replace(false)
@@ -71,14 +86,19 @@ impl Sender<'_> {
         self.post.sender.get()
     }
 
+    /// Notes that a message of so many bytes is sent, to however many.
+    pub fn count(self, bytes: usize) {
+        self.post.sent_bytes.set(self.post.sent_bytes().saturating_add(bytes));
+    }
+
     /// Sends a message, encoded in the client's protocol, to be sent between its replies. A client that lets too much wait is cut off.
     pub fn deliver(self, to: &Arc<Client>, message: &Output) {
         let is_own = to.id == self.id();
+        if is_own {
+            self.post.keep_own();
+        }
         if to.put(message, self.settings.output_limit(to.has(Client::PUBSUB)), self.now, !is_own) {
             self.post.noted.borrow_mut().push(Arc::clone(to));
-        }
-        if is_own {
-            self.post.has_own.set(true);
         }
     }
 }

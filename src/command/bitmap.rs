@@ -35,7 +35,7 @@ fn setbit(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
         edit(slot, byte + 1, |bytes| {
             let was = bytes[byte] & mask != 0;
             bytes[byte] = if on { bytes[byte] | mask } else { bytes[byte] & !mask };
-            (was, was != on)
+            Edit { result: was, wrote: true, differs: was != on }
         })
     });
     cx.reply.int(was.into());
@@ -68,11 +68,20 @@ fn place(offset: usize) -> (usize, u8) {
     (offset / 8, 0x80 >> (offset % 8))
 }
 
-/// Changes the value in place, made at least `len` bytes long. `change` says also whether a bit is another than before.
-fn edit<R>(slot: &mut Slot<'_>, len: usize, change: impl FnOnce(&mut [u8]) -> (R, bool)) -> R {
+/// What was done to the bits of a value.
+struct Edit<R> {
+    result: R,
+    /// Bits were written, be it what they were before.
+    wrote: bool,
+    /// A bit is another than before.
+    differs: bool,
+}
+
+/// Changes the value in place, made at least `len` bytes long.
+fn edit<R>(slot: &mut Slot<'_>, len: usize, change: impl FnOnce(&mut [u8]) -> Edit<R>) -> R {
     let old_len = slot.get().map_or(0, |found| found.value().len());
-    let (result, changed) = slot.edit(old_len.max(len), change);
-    if changed || len > old_len {
+    let Edit { result, wrote, differs } = slot.edit(old_len.max(len), change);
+    if differs || (wrote && len > old_len) {
         slot.tell(Event::SETBIT);
     } else {
         slot.owe_nothing();

@@ -117,13 +117,13 @@ const _: () = assert!(RESET.arity(false) == 1);
 fn reset(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
     transactions::discard(cx.session, cx.shared);
     cx.shared.pubsub.forget(&cx.session.client);
+    client::tracking::stop(cx);
     if cx.session.monitor {
         cx.session.monitor = false;
         cx.shared.clients.end_monitor(&cx.session.client);
     }
-    cx.session.restrict();
+    cx.session.look_again();
     cx.select(0);
-    // It hears what has been sent to it so far, and nothing behind the answer.
     cx.set_protocol(Protocol::Resp2);
     cx.set_no_touch(false);
     cx.session.authenticated = !cx.shared.settings.password_required();
@@ -135,6 +135,8 @@ fn reset(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
     client.set_flag(Client::SILENT | Client::NO_EVICT, false);
     // What the client's library says about itself is still true.
     client.rename(|names| names.name.clear());
+    // What it has been sent so far comes before the answer, and nothing after it.
+    cx.settle();
     cx.reply.simple("RESET");
     Ok(())
 }

@@ -4,11 +4,11 @@ use std::mem;
 use std::sync::atomic::Ordering;
 
 use super::error::{ECHO_BYTES_MAX, shown};
-use super::{Args, Command, CommandError, Context, Flags, Outcome, Wait, server, transactions};
+use super::{Args, Command, CommandError, Context, Flags, Outcome, Wait, keys, server, transactions};
 use crate::clients::{Client, Unblock};
 use crate::clock::UnixMillis;
 use crate::resp::{Argv, Protocol};
-use crate::session::{Queue, ReplyMode};
+use crate::session::ReplyMode;
 
 /// A request with what the batch already knows of it.
 #[derive(Clone, Copy, Debug)]
@@ -39,8 +39,11 @@ pub fn dispatch(cx: &mut Context<'_>, request: Request<'_>) -> bool {
     let mark = cx.reply.mark();
     let mut args = Args::new(request.argv, cx.shared.store.hasher(), request.hash);
     let ran = match admit(cx, request.command, &mut args) {
-        Ok(command) if cx.session.is_restricted && is_queued(cx, command, &request) => false,
+        Ok(command) if cx.session.is_special && is_queued(cx, command, &request) => false,
         Ok(command) => {
+            if cx.session.is_special {
+                remember(cx, command, &request);
+            }
             run(cx, command, &mut args);
             true
         }
@@ -62,6 +65,7 @@ pub fn execute(cx: &mut Context<'_>, request: Request<'_>) {
     match find(request.command, &request.argv) {
         Ok((command, name_words)) => {
             args.begin(name_words);
+            remember(cx, command, &request);
             run(cx, command, &mut args);
         }
         Err(error) => fail(cx, &error),
@@ -79,12 +83,29 @@ pub fn execute(cx: &mut Context<'_>, request: Request<'_>) {
     }
 }
 
+/// Has a client that tracks be told when the keys change that the request is about to read. Before it reads them: whoever changes them
+/// afterwards knows of it.
+#[cold]
+fn remember(cx: &Context<'_>, command: &Command, request: &Request<'_>) {
+    let reads = command.spec.has(Flags::READONLY) && !command.spec.has(Flags::WRITE);
+    if !reads || !cx.session.tracked.remembers() {
+        return;
+    }
+    let keys_max = cx.shared.settings.tracking_keys_max.load(Ordering::Relaxed);
+    for (position, _) in keys::find(command.spec, &command.key_specs, &request.argv).unwrap_or_default() {
+        if let Some(key) = request.argv.get(position) {
+            cx.shared.tracking.remember(cx.shared.store.hasher().key(key), keys_max, &cx.shared.clients, cx.sender());
+        }
+    }
+}
+
 /// Queues a request if there is a transaction to queue it in, and says so.
 #[cold]
 fn is_queued(cx: &mut Context<'_>, command: &Command, request: &Request<'_>) -> bool {
+    let is_stale = cx.session.client.has(Client::STALE);
     let bytes_max = cx.shared.settings.query_bytes_max.load(Ordering::Relaxed);
     let Some(queue) = cx.session.queue().filter(|_| !command.spec.has(Flags::UNQUEUED)) else { return false };
-    if queue.is_broken {
+    if queue.is_broken || is_stale {
         // It will not be run, and is not kept.
         cx.reply.simple("QUEUED");
     } else if (queue.memory() + request.argv.byte_len()) as u64 > bytes_max {
@@ -102,7 +123,7 @@ fn is_queued(cx: &mut Context<'_>, command: &Command, request: &Request<'_>) -> 
 #[cold]
 fn refuse(cx: &mut Context<'_>, request: &Request<'_>, error: CommandError) {
     if let Some(queue) = cx.session.queue() {
-        *queue = Queue::broken();
+        queue.break_off();
     }
     match request.command {
         Some(command) if command.spec.has(Flags::COMMITS) => {
@@ -171,7 +192,7 @@ fn silence(cx: &mut Context<'_>, mark: usize) {
         ReplyMode::SkipNext => ReplyMode::Skip,
     };
     if !mem::take(&mut cx.has_settled) {
-        cx.reply.rewind(mark.max(cx.heard));
+        cx.reply.rewind(mark);
     }
 }
 
@@ -234,12 +255,12 @@ fn guard(cx: &Context<'_>, command: &Command, argv: &Argv<'_>) -> Outcome {
     if !cx.session.authenticated && !command.spec.has(Flags::NO_AUTH) && cx.shared.settings.password_required() {
         return Err(CommandError::text("NOAUTH Authentication required."));
     }
-    if cx.session.is_restricted { guard_restricted(cx, command) } else { Ok(()) }
+    if cx.session.is_special { guard_special(cx, command) } else { Ok(()) }
 }
 
 /// What a command must pass of a client that watches, has subscribed or queues a transaction.
 #[cold]
-fn guard_restricted(cx: &Context<'_>, command: &Command) -> Outcome {
+fn guard_special(cx: &Context<'_>, command: &Command) -> Outcome {
     let session = &*cx.session;
     if command.spec.has(Flags::NO_MULTI) && session.is_queueing() {
         return Err(CommandError::text("ERR Command not allowed inside a transaction"));

@@ -93,7 +93,7 @@ const SUNSUBSCRIBE: Spec = Spec {
 const _: () = assert!(SUNSUBSCRIBE.arity(false) == -1);
 
 fn ssubscribe(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
-    if cx.in_exec {
+    if cx.in_exec.is_some() {
         return Err(CommandError::text("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client"));
     }
     subscribe(cx, args, Kind::Shard, "ssubscribe")
@@ -106,7 +106,7 @@ fn subscribe(cx: &mut Context<'_>, args: &mut Args<'_>, kind: Kind, word: &str) 
         let count = cx.shared.pubsub.subscribe(kind, name, &cx.session.client);
         confirm(cx, word, Some(name), count);
     }
-    cx.session.restrict();
+    cx.session.look_again();
     Ok(())
 }
 
@@ -114,7 +114,8 @@ fn unsubscribe(cx: &mut Context<'_>, args: &mut Args<'_>, kind: Kind, word: &str
     let client = std::sync::Arc::clone(&cx.session.client);
     let leave = |cx: &mut Context<'_>, name: &[u8]| {
         let count = cx.shared.pubsub.unsubscribe(kind, name, &client);
-        cx.hear();
+        cx.has_settled = cx.is_silent();
+        cx.settle();
         confirm(cx, word, Some(name), count);
     };
     if !args.is_empty() {
@@ -127,7 +128,7 @@ fn unsubscribe(cx: &mut Context<'_>, args: &mut Args<'_>, kind: Kind, word: &str
             confirm(cx, word, None, if kind == Kind::Shard { shards } else { channels + patterns });
         }
     }
-    cx.session.restrict();
+    cx.session.look_again();
     Ok(())
 }
 
@@ -137,7 +138,7 @@ fn confirm(cx: &mut Context<'_>, word: &str, name: Option<&[u8]>, count: usize) 
     cx.reply.bulk(word);
     cx.reply.bulk_or_null(name);
     cx.reply.len(count);
-    cx.has_settled = cx.session.reply_mode != crate::session::ReplyMode::On;
+    cx.has_settled = cx.is_silent();
 }
 
 const PUBLISH: Spec = Spec {

@@ -253,6 +253,8 @@ impl Flags {
     pub const ALONE: Self = Self(1 << 26);
     /// Allowed to a client that has subscribed to something and speaks RESP2.
     pub const SUBSCRIBED: Self = Self(1 << 18);
+    /// What `CLIENT CACHING` says of the next request is not said of this one.
+    pub const BESIDE_CACHING: Self = Self(1 << 19);
     /// Run at once even between MULTI and EXEC.
     pub const UNQUEUED: Self = Self(1 << 27);
     /// Runs what a transaction has queued. When it is refused, the transaction is over.

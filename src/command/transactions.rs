@@ -35,7 +35,7 @@ fn multi(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
     }
     cx.session.transaction.get_or_insert_default().queue = Some(Queue::new());
     cx.session.client.set_flag(Client::MULTI, true);
-    cx.session.restrict();
+    cx.session.look_again();
     cx.reply.ok();
     Ok(())
 }
@@ -62,10 +62,13 @@ fn exec(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
         return Err(CommandError::text("ERR EXEC without MULTI"));
     }
     let is_stale = cx.session.client.has(Client::STALE) || has_expired(cx);
-    let queue = discard(cx.session, cx.shared);
-    if cx.session.client.has(Client::LISTENS) {
-        cx.hear();
-    }
+    let queue = take(cx.session, cx.shared);
+    let outcome = commit(cx, &queue, is_stale);
+    cx.session.client.hide_transaction();
+    outcome
+}
+
+fn commit(cx: &mut Context<'_>, queue: &Queue, is_stale: bool) -> Outcome {
     if queue.is_broken {
         return Err(CommandError::text("EXECABORT Transaction discarded because of previous errors."));
     }
@@ -73,13 +76,21 @@ fn exec(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
         cx.reply.null_array();
         return Ok(());
     }
+    // Behind the answers a client could not tell what it was sent before one of them ended its subscription.
+    if cx.session.client.has(Client::LISTENS) {
+        cx.settle();
+    }
     // Each request is answered or not on its own, and so is EXEC.
     if !cx.is_silent() {
         cx.reply.array(queue.len());
     }
-    cx.in_exec = true;
-    run(cx, &queue);
-    cx.in_exec = false;
+    // Others, and it itself, see it within the transaction until that is over.
+    cx.in_exec = Some(queue.len());
+    cx.session.client.set_flag(Client::MULTI, true);
+    cx.session.client.set_last_command(cx.command.id);
+    run(cx, queue);
+    cx.session.client.set_flag(Client::MULTI, false);
+    cx.in_exec = None;
     cx.has_settled = cx.session.reply_mode != ReplyMode::On;
     Ok(())
 }
@@ -171,12 +182,18 @@ fn run_unwatch(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
     Ok(())
 }
 
-/// Ends a client's transaction and hands over what was queued.
-pub(super) fn discard(session: &mut Session, shared: &Shared) -> Queue {
+/// Ends a client's transaction.
+pub(super) fn discard(session: &mut Session, shared: &Shared) {
+    take(session, shared);
+    session.client.hide_transaction();
+}
+
+/// Ends a client's transaction and hands over what was queued. Others see it until the caller hides it.
+fn take(session: &mut Session, shared: &Shared) -> Queue {
     unwatch(session, shared);
     session.client.set_flag(Client::MULTI, false);
     let queue = session.transaction.take().and_then(|transaction| transaction.queue);
-    session.restrict();
+    session.look_again();
     queue.unwrap_or_default()
 }
 
@@ -189,6 +206,7 @@ pub fn unwatch(session: &mut Session, shared: &Shared) {
     session.client.set_flag(Client::STALE, false);
     if transaction.queue.is_none() {
         session.transaction = None;
+        session.client.hide_transaction();
     }
 }
 

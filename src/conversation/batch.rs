@@ -46,6 +46,11 @@ pub(super) struct Parsing {
 }
 
 impl Worker {
+    /// Bytes that the last input had any one other connection sent at the most.
+    pub fn sent_bytes(&self) -> usize {
+        self.post.sent_bytes()
+    }
+
     /// Buffers and counters for one worker thread.
     pub fn new(shared: &Shared) -> Self {
         let stats = shared.stats.worker(command::table().len());

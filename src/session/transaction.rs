@@ -30,6 +30,8 @@ pub struct Queue {
     bytes: Vec<u8>,
     args: Vec<Arg>,
     requests: Vec<Queued>,
+    /// How many requests have been queued, also when they are not kept.
+    count: usize,
     /// Whether one of them may change the keyspace.
     pub writes: bool,
     /// Whether a request was refused: EXEC then runs none.
@@ -51,25 +53,26 @@ impl Queue {
         Self { bytes: Vec::with_capacity(256), args: Vec::with_capacity(16), requests: Vec::with_capacity(8), ..Self::default() }
     }
 
-    /// A queue of which nothing will be run.
-    pub fn broken() -> Self {
-        Self { is_broken: true, ..Self::default() }
+    /// Has nothing of it be run, and keeps none of it.
+    pub fn break_off(&mut self) {
+        *self = Self { count: self.count, is_broken: true, ..Self::default() };
     }
 
     /// Adds a request.
     pub fn push(&mut self, argv: &Argv<'_>, hash: Option<u64>) {
         argv.record(&mut self.bytes, &mut self.args);
+        self.count += 1;
         self.requests.push(Queued { bytes_end: self.bytes.len(), args_end: self.args.len(), hash });
     }
 
-    /// How many requests there are.
+    /// How many requests have been queued.
     pub fn len(&self) -> usize {
-        self.requests.len()
+        self.count
     }
 
-    /// Whether there is none.
+    /// Whether none has been queued.
     pub fn is_empty(&self) -> bool {
-        self.requests.is_empty()
+        self.count == 0
     }
 
     /// Bytes of memory that the requests take.

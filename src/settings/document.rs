@@ -45,6 +45,9 @@ fn meaning(name: &str) -> &'static str {
         "slowlog-max-len" => "Entries of the slow log.",
         "tcp-keepalive" => "Seconds between TCP keep-alive probes on connections made from then on; 0 is off: `--tcp-keepalive`.",
         "timeout" => "Seconds after which a silent connection is closed; 0 is never: `--timeout`.",
+        "tracking-table-max-keys" => {
+            "Keys that are remembered for clients that track what they read; of more, some are told as if they had changed. 0 is no bound."
+        }
         "unixsocket" => "The Unix socket listened on: `--unixsocket`.",
         _ => unreachable!("{name} has an effect, so this documentation says which"),
     }

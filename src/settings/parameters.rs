@@ -332,7 +332,8 @@ pub static PARAMETERS: &[Parameter] = &[
     Parameter::new("tls-session-cache-size", "20480", Kind::Int(0, INT_MAX)),
     Parameter::new("tls-session-cache-timeout", "300", Kind::Int(0, INT_MAX)),
     Parameter::new("tls-session-caching", "yes", Kind::Bool),
-    Parameter::new("tracking-table-max-keys", "1000000", Kind::Int(0, i64::MAX)),
+    Parameter::new("tracking-table-max-keys", "1000000", Kind::Int(0, i64::MAX))
+        .acts(Effect::Length(|settings| &settings.tracking_keys_max)),
     Parameter::new("unixsocket", "", Kind::Text).immutable().acts(Effect::AtStart),
     Parameter::new("unixsocketperm", "0", Kind::Text).immutable(),
     Parameter::new("zset-max-listpack-entries", "128", Kind::Int(0, i64::MAX)),

@@ -87,7 +87,7 @@ impl<S: Stream> Serving<S> {
     /// Closes the connection. It is forgotten first, so that its place is free by the time its peer can know.
     fn close(&mut self) {
         if let Some(connection) = self.connection.take() {
-            connection.listed.shared.clients.forget(&connection.listed.conversation.session().client);
+            connection.listed.conversation.leave(&connection.listed.shared);
         }
     }
 }

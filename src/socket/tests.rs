@@ -32,6 +32,16 @@ struct Peer {
     repeats: bool,
     taking: Taking,
     heard: Arc<Mutex<Vec<u8>>>,
+    /// What it finds when its connection is closed.
+    at_close: Option<Box<dyn FnOnce() + Send>>,
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        if let Some(look) = self.at_close.take() {
+            look();
+        }
+    }
 }
 
 impl AsyncRead for Peer {
@@ -123,6 +133,7 @@ impl Stage {
             repeats: false,
             taking,
             heard: Arc::clone(&heard),
+            at_close: None,
         };
         (Connection::new(peer, listed), heard)
     }
@@ -215,6 +226,43 @@ fn a_killed_connection_does_not_wait_for_its_peer() {
     client.kill();
     assert!(poll(serving.as_mut()).is_ready());
     assert_eq!(stage.shared.clients.len(), 0);
+}
+
+#[test]
+fn a_subscriber_is_forgotten_by_the_time_its_peer_can_know_that_it_is_closed() {
+    let stage = Stage::new();
+    let (mut connection, _) = stage.connect(b"SUBSCRIBE a\r\nQUIT\r\n", Taking::Bytes(usize::MAX));
+    let (shared, found) = (Arc::clone(&stage.shared), Arc::new(Mutex::new(None)));
+    let finds = Arc::clone(&found);
+    connection.stream.at_close = Some(Box::new(move || *finds.lock() = Some((shared.pubsub.clients(), shared.clients.len()))));
+    assert!(poll(Box::pin(stage.serve(connection)).as_mut()).is_ready());
+    assert_eq!(*found.lock(), Some((0, 0)));
+}
+
+#[test]
+fn who_publishes_all_that_has_gathered_lets_subscribers_have_their_turn() {
+    const MESSAGE: usize = 1000;
+    let stage = Stage::new();
+    let (subscriber, heard) = stage.connect(b"SUBSCRIBE a\r\n", Taking::Bytes(usize::MAX));
+    let client = Arc::clone(&subscriber.listed.conversation.session().client);
+    let mut subscriber = Box::pin(stage.serve(subscriber));
+    assert!(poll(subscriber.as_mut()).is_pending());
+    let (mut publisher, _) = stage.connect(b"", Taking::Bytes(usize::MAX));
+    let requests = format!("PUBLISH a {}\r\n", "x".repeat(MESSAGE)).repeat(8000);
+    publisher.input = BytesMut::from(requests.as_bytes());
+    publisher.then = Then::Write;
+    let mut publisher = Box::pin(stage.serve(publisher));
+    for turn in 0.. {
+        assert!(poll(publisher.as_mut()).is_pending());
+        let left = client.output_bytes();
+        assert!(left < 2 * TURN_BYTES_MAX, "{left} bytes wait after turn {turn}");
+        assert!(poll(subscriber.as_mut()).is_pending());
+        if left == 0 {
+            break;
+        }
+    }
+    let messages = heard.lock().windows(7).filter(|word| word == b"message").count();
+    assert_eq!(messages, 8000);
 }
 
 /// Lets a connection do what it can.

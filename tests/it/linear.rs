@@ -1,10 +1,10 @@
-//! Histories of clients that meet on a few keys: some order of whole commands must explain every reply.
+//! Histories of clients that meet on a few keys: some order of whole commands and whole transactions must explain every reply.
 //!
 //! Over TCP, and without a socket, where a command takes microseconds and a hundred times as many can be run. In each round every
 //! client runs its commands one by one or pipelined; a round begins with nothing stored, and its history is judged by itself.
 
 mod checker;
-mod model;
+pub(crate) mod model;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -28,7 +28,7 @@ const PIPELINED: usize = 5;
 const MEETINGS_MIN: usize = 20;
 
 /// Somebody who says requests and hears replies.
-trait Client: Send {
+pub(crate) trait Client: Send {
     /// Says all of `requests` at once and gives the reply to each.
     fn ask(&mut self, requests: &[u8], replies: usize) -> Vec<Vec<u8>>;
 }
@@ -46,10 +46,10 @@ fn split_replies(bytes: &[u8], count: usize) -> Option<Vec<Vec<u8>>> {
     Some(replies)
 }
 
-struct OverTcp(TcpStream);
+pub(crate) struct OverTcp(TcpStream);
 
 impl OverTcp {
-    fn new(server: &Server) -> Self {
+    pub(crate) fn new(server: &Server) -> Self {
         let stream = TcpStream::connect(server.addr()).expect("the server accepts");
         stream.set_nodelay(true).expect("small requests are sent at once");
         stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a time-out can be set");
@@ -73,14 +73,14 @@ impl Client for OverTcp {
     }
 }
 
-struct InProcess {
+pub(crate) struct InProcess {
     shared: Arc<Shared>,
     conversation: Conversation,
     worker: Worker,
 }
 
 impl InProcess {
-    fn new(shared: &Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
         let conversation = Conversation::begin(shared, "127.0.0.1:1".to_owned(), "127.0.0.1:2".to_owned(), 0);
         Self { shared: Arc::clone(shared), conversation: conversation.expect("there is room"), worker: Worker::new(shared) }
     }
@@ -169,10 +169,13 @@ impl Stage {
     fn act(&self, ops: &[Op], client: &mut impl Client) -> Vec<Event> {
         let requests: Vec<u8> = ops.iter().flat_map(Op::request).collect();
         let called = self.tick();
-        let replies = client.ask(&requests, ops.len());
+        let mut replies = client.ask(&requests, ops.iter().map(Op::replies).sum()).into_iter();
         let returned = self.tick();
-        let event = |(op, reply): (&Op, Vec<u8>)| Event { op: op.clone(), called, returned, reply: op.normal(&reply) };
-        ops.iter().zip(replies).map(event).collect()
+        let event = |op: &Op| {
+            let last = replies.nth(op.replies() - 1).expect("every request is answered");
+            Event { op: op.clone(), called, returned, reply: op.normal(&last) }
+        };
+        ops.iter().map(event).collect()
     }
 }
 

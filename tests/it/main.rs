@@ -25,8 +25,6 @@ mod oracle;
 mod tcp;
 // The corpus without a socket: fed whole, pipelined and byte by byte to the conversation.
 mod conversation;
-// What is sent unasked, and the answers that end it.
-mod unasked;
 // The server inside a program: it starts, answers, and leaves nothing behind.
 mod embedded;
 // Requests made from the syntax in the command table.
@@ -35,6 +33,8 @@ mod syntax;
 mod table;
 // Every command of the table within a transaction.
 mod queued;
+// Where what others send comes between a client's replies.
+mod unasked;
 // What COMMAND says of our commands, against a real redis-server.
 mod docs;
 // The request parser: redis-protocol agrees with it, and segments make no difference.
@@ -51,6 +51,8 @@ mod limits;
 mod flags;
 // Concurrent clients on few keys: their histories are linearizable.
 mod linear;
+// Concurrent transactions and WATCH loops: they have an order, and nothing is lost.
+mod serial;
 // Random sequences of requests against a real redis-server.
 mod random;
 // The house rules that a machine can check.

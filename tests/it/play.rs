@@ -69,6 +69,7 @@ pub(crate) fn play(
         differences,
         conn: "main".to_owned(),
         spoken: BTreeMap::new(),
+        ids: BTreeMap::new(),
         waiting: Vec::new(),
         reports: Vec::new(),
     };
@@ -98,6 +99,15 @@ pub(crate) fn greet(peer: &mut dyn Peer, conn: &str, protocol: Protocol) -> Resu
     Ok(())
 }
 
+/// Asks a connection for its id.
+pub(crate) fn id(peer: &mut dyn Peer, conn: &str) -> Result<String, String> {
+    peer.send(conn, &request(&["CLIENT", "ID"]));
+    match peer.receive(conn, REPLY_PATIENCE) {
+        Heard::Reply(bytes) => Ok(String::from_utf8_lossy(&bytes).trim_matches([':', '\r', '\n']).to_owned()),
+        heard => Err(format!("CLIENT ID on connection {conn}: {heard:?}")),
+    }
+}
+
 struct Player<'a> {
     transcript: &'a Transcript,
     protocol: Protocol,
@@ -107,6 +117,8 @@ struct Player<'a> {
     conn: String,
     /// The protocol each open connection hears.
     spoken: BTreeMap<String, Protocol>,
+    /// The id of each connection, if the transcript names any.
+    ids: BTreeMap<String, String>,
     /// What was not yet sent, all of it for the current connection.
     waiting: Vec<&'a Say>,
     reports: Vec<String>,
@@ -151,6 +163,9 @@ impl<'a> Player<'a> {
     fn enter(&mut self) -> Result<(), String> {
         if !self.spoken.contains_key(&self.conn) {
             greet(self.peer, &self.conn, self.protocol)?;
+            if self.transcript.names_ids() {
+                self.ids.insert(self.conn.clone(), id(self.peer, &self.conn)?);
+            }
             self.spoken.insert(self.conn.clone(), self.protocol);
         }
         Ok(())
@@ -174,7 +189,7 @@ impl<'a> Player<'a> {
             return Ok(());
         }
         self.enter()?;
-        let bytes = waiting.iter().map(|say| say.bytes.as_slice()).collect::<Vec<_>>().concat();
+        let bytes = waiting.iter().map(|say| say.bytes_with(&self.ids)).collect::<Result<Vec<_>, _>>()?.concat();
         if self.delivery == Delivery::ByteByByte {
             bytes.chunks(1).for_each(|byte| self.peer.send(&self.conn, byte));
         } else if !bytes.is_empty() {

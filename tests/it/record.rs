@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::differences::Differences;
 use crate::frame;
-use crate::play::{Heard, Peer, all_match, greet};
+use crate::play::{Heard, Peer, all_match, greet, id};
 use crate::reply::{Kind, Protocol, Reply};
 use crate::stage::on_threads;
 use crate::transcript::{Say, Step, Transcript};
@@ -46,19 +46,30 @@ fn listen(transcript: &Transcript, protocol: Protocol, peer: &mut dyn Peer) -> R
     let mut takes = Vec::new();
     let mut conn = "main".to_owned();
     let mut spoken = BTreeMap::new();
-    enter(peer, &conn, protocol, &mut spoken)?;
+    let mut ids = BTreeMap::new();
+    let mut enter = |peer: &mut dyn Peer, conn: &str, spoken: &mut BTreeMap<String, Protocol>| {
+        if !spoken.contains_key(conn) {
+            greet(peer, conn, protocol)?;
+            spoken.insert(conn.to_owned(), protocol);
+            if transcript.names_ids() {
+                ids.insert(conn.to_owned(), id(peer, conn)?);
+            }
+        }
+        Ok::<_, String>(ids.clone())
+    };
+    enter(peer, &conn, &mut spoken)?;
     for step in &transcript.steps {
         match step {
             Step::Say(say) => {
-                enter(peer, &conn, protocol, &mut spoken)?;
-                if !say.bytes.is_empty() {
-                    peer.send(&conn, &say.bytes);
+                let bytes = say.bytes_with(&enter(peer, &conn, &mut spoken)?)?;
+                if !bytes.is_empty() {
+                    peer.send(&conn, &bytes);
                 }
                 takes.push(Take { protocol: spoken[&conn], replies: all_replies(peer, &conn) });
             }
             Step::Conn(name) => {
                 conn.clone_from(name);
-                enter(peer, &conn, protocol, &mut spoken)?;
+                enter(peer, &conn, &mut spoken)?;
             }
             Step::Advance(by) => peer.advance(*by),
             Step::Switched(protocol) => {
@@ -71,14 +82,6 @@ fn listen(transcript: &Transcript, protocol: Protocol, peer: &mut dyn Peer) -> R
         }
     }
     Ok(takes)
-}
-
-fn enter(peer: &mut dyn Peer, conn: &str, protocol: Protocol, spoken: &mut BTreeMap<String, Protocol>) -> Result<(), String> {
-    if !spoken.contains_key(conn) {
-        greet(peer, conn, protocol)?;
-        spoken.insert(conn.to_owned(), protocol);
-    }
-    Ok(())
 }
 
 fn all_replies(peer: &mut dyn Peer, conn: &str) -> Vec<Vec<u8>> {

@@ -26,17 +26,22 @@ const GRAPH: &[(&str, &[&str])] = &[
     ("clients", &["clock", "resp", "settings"]),
     ("session", &["clients", "resp"]),
     ("pubsub", &["clients", "glob", "resp"]),
-    ("watched", &["clients", "clock", "store"]),
+    ("marks", &[]),
+    ("watched", &["clients", "clock", "marks", "store"]),
+    ("tracking", &["clients", "marks", "resp", "store"]),
     (
         "shared",
-        &["clients", "clock", "config", "error", "latency", "log", "pubsub", "settings", "slowlog", "stats", "store", "watched"],
+        &[
+            "clients", "clock", "config", "error", "latency", "log", "pubsub", "settings", "slowlog", "stats", "store", "tracking",
+            "watched",
+        ],
     ),
     ("events", &["clients", "settings", "shared", "store"]),
     (
         "command",
         &[
             "clients", "clock", "config", "document", "glob", "latency", "log", "number", "process", "pubsub", "resp", "session",
-            "settings", "shared", "slowlog", "stats", "store", "watched",
+            "settings", "shared", "slowlog", "stats", "store", "tracking", "watched",
         ],
     ),
     (

@@ -1,11 +1,15 @@
 //! The file format of `tests/transcripts`: what a client says, what it hears, and the directives between.
 //! Reads files into steps; does not play them. The format is described in `tests/transcripts/README.md`.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::quoting;
 use crate::reply::{self, Protocol, Reply};
+
+/// How a word begins that stands for the id of a connection.
+const ID: &[u8] = b"@id:";
 
 /// One file of the corpus.
 pub(crate) struct Transcript {
@@ -16,6 +20,8 @@ pub(crate) struct Transcript {
     pub(crate) since: Option<String>,
     /// The server that judges it: Redis, unless `@judge` stands at its head.
     pub(crate) judge: Judge,
+    /// Whether it takes more than conversations, if `@server` stands at its head.
+    pub(crate) needs_server: bool,
     pub(crate) steps: Vec<Step>,
 }
 
@@ -49,6 +55,27 @@ pub(crate) struct Say {
     pub(crate) occurrence: usize,
     pub(crate) bytes: Vec<u8>,
     pub(crate) expected: Expected,
+}
+
+impl Say {
+    /// What is sent: its bytes, with the ids of connections for `@id:name`.
+    pub(crate) fn bytes_with(&self, ids: &BTreeMap<String, String>) -> Result<Vec<u8>, String> {
+        if !self.names_ids() {
+            return Ok(self.bytes.clone());
+        }
+        let mut words = quoting::words(&self.text[1..])?;
+        for word in &mut words {
+            if let Some(name) = word.strip_prefix(ID) {
+                let name = String::from_utf8_lossy(name);
+                *word = ids.get(&*name).ok_or_else(|| format!("no connection is named {name}"))?.clone().into_bytes();
+            }
+        }
+        Ok(request(&words))
+    }
+
+    fn names_ids(&self) -> bool {
+        self.text.starts_with('>') && self.text.contains(" @id:")
+    }
 }
 
 /// The reply lines under a request, before a protocol is chosen.
@@ -120,7 +147,8 @@ impl Transcript {
     }
 
     fn parse(path: PathBuf, text: &str) -> Result<Transcript, String> {
-        let mut transcript = Transcript { path, only: None, since: None, judge: Judge::Redis, steps: Vec::new() };
+        let mut transcript =
+            Transcript { path, only: None, since: None, needs_server: false, judge: Judge::Redis, steps: Vec::new() };
         for (index, line) in text.lines().enumerate() {
             let number = index + 1;
             transcript.line(number, line).map_err(|error| format!("{number}: {error}"))?;
@@ -160,6 +188,7 @@ impl Transcript {
                 _ => return Err("@judge wants valkey".to_owned()),
             },
             "@since" if self.steps.is_empty() => self.since = Some(rest.to_owned()),
+            "@server" if self.steps.is_empty() => self.needs_server = true,
             "@resp" => {
                 let protocol = match rest {
                     "2" => Protocol::Resp2,
@@ -182,6 +211,11 @@ impl Transcript {
         let expected = Expected::default();
         self.steps.push(Step::Say(Say { line, text: text.to_owned(), occurrence: before + 1, bytes, expected }));
         Ok(())
+    }
+
+    /// Whether the ids of its connections must be known.
+    pub(crate) fn names_ids(&self) -> bool {
+        self.says().any(Say::names_ids)
     }
 
     /// What is said in it, in order.

@@ -1,50 +1,100 @@
-//! What others send comes before the answer behind which they send nothing more, or send it otherwise.
+//! Where what others send comes between a client's replies, when it has been sent but not collected yet.
+//! Conversations without sockets, so that what is under way at a request is known.
 
 use redlet::Config;
 use redlet::internals::{Conversation, Output, Shared, Worker};
 
-/// Feeds inline requests, separated by commas, to one conversation. What its socket would write.
-fn feed(conversation: &mut Conversation, requests: &str, shared: &Shared, worker: &mut Worker) -> String {
-    let mut out = Output::default();
-    let input = requests.replace(", ", "\r\n") + "\r\n";
-    conversation.feed(input.as_bytes(), worker, shared, shared.clock.now(), &mut out);
-    conversation.session().client.collect(&mut out);
-    String::from_utf8(out.into()).expect("all of it is text")
+/// A server, and the thread that serves its connections.
+struct Stage {
+    shared: Shared,
+    worker: Worker,
 }
 
-/// What a client hears behind its requests `before` when a message is published and it then sends those in `behind`.
-fn heard(before: &str, behind: &str) -> String {
-    let shared = Shared::new(Config::default()).expect("the parameters exist");
-    let mut worker = Worker::new(&shared);
-    let [mut one, mut other] =
-        [1, 2].map(|_| Conversation::begin(&shared, String::new(), String::new(), 0).expect("there is room"));
-    feed(&mut one, before, &shared, &mut worker);
-    feed(&mut other, "PUBLISH c text", &shared, &mut worker);
-    feed(&mut one, behind, &shared, &mut worker)
+impl Stage {
+    fn new() -> Self {
+        let shared = Shared::new(Config::default()).expect("the defaults are valid");
+        let worker = Worker::new(&shared);
+        Self { shared, worker }
+    }
+
+    fn connect(&self) -> Conversation {
+        Conversation::begin(&self.shared, "127.0.0.1:1".to_owned(), "127.0.0.1:6379".to_owned(), 0).expect("there is room")
+    }
+
+    /// Has a client say something, and returns the replies. What has been left for it stays where it is.
+    fn say(&mut self, client: &mut Conversation, requests: &str) -> String {
+        let mut out = Output::default();
+        let requests = requests.replace('\n', "\r\n");
+        client.feed(requests.as_bytes(), &mut self.worker, &self.shared, self.shared.clock.now(), &mut out);
+        String::from_utf8(out.into()).expect("it is text").replace("\r\n", " ")
+    }
+
+    /// What has been left for a client.
+    fn left(client: &Conversation) -> String {
+        let mut out = Output::default();
+        client.session().client.collect(&mut out);
+        String::from_utf8(out.into()).expect("it is text").replace("\r\n", " ")
+    }
+}
+
+/// Has another client publish `one` on the channel `a`, to which a client has subscribed that has begun with `before`; it then says
+/// `requests` and hears `expected`, and nothing is left.
+#[track_caller]
+fn check(before: &str, requests: &str, expected: &str) {
+    let mut stage = Stage::new();
+    let (mut subscriber, mut publisher) = (stage.connect(), stage.connect());
+    stage.say(&mut subscriber, before);
+    assert_eq!(stage.say(&mut publisher, "PUBLISH a one\n"), ":1 ");
+    assert_eq!(stage.say(&mut subscriber, requests), expected);
+    assert_eq!(Stage::left(&subscriber), "");
+}
+
+/// `one` on the channel `a`.
+const IN_RESP2: &str = "*3 $7 message $1 a $3 one ";
+const IN_RESP3: &str = ">3 $7 message $1 a $3 one ";
+
+#[test]
+fn a_message_comes_before_the_end_of_its_subscription() {
+    let confirmed = &format!("{IN_RESP2}*3 $11 unsubscribe $1 a :0 ");
+    check("SUBSCRIBE a\n", "UNSUBSCRIBE a\n", confirmed);
+    check("SUBSCRIBE a\n", "UNSUBSCRIBE\n", confirmed);
+    check("CLIENT REPLY OFF\nSUBSCRIBE a\n", "UNSUBSCRIBE a\n", confirmed);
+    check("PSUBSCRIBE a\n", "PUNSUBSCRIBE\n", "*4 $8 pmessage $1 a $1 a $3 one *3 $12 punsubscribe $1 a :0 ");
 }
 
 #[test]
-fn messages_come_before_the_answer_that_ends_them() {
-    const RESP2: &str = "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$4\r\ntext\r\n";
-    const RESP3: &str = ">3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$4\r\ntext\r\n";
-    let cases = [
-        ("SUBSCRIBE c", "UNSUBSCRIBE c, PING", RESP2, "*3\r\n$11\r\nunsubscribe\r\n$1\r\nc\r\n:0\r\n+PONG\r\n"),
-        ("SUBSCRIBE c", "UNSUBSCRIBE, PING", RESP2, "*3\r\n$11\r\nunsubscribe\r\n$1\r\nc\r\n:0\r\n+PONG\r\n"),
-        ("SUBSCRIBE c", "RESET, PING", RESP2, "+RESET\r\n+PONG\r\n"),
-        ("HELLO 3, SUBSCRIBE c", "CLIENT REPLY SKIP, RESET, PING", RESP3, "+PONG\r\n"),
-        ("HELLO 3, SUBSCRIBE c", "HELLO 2", RESP3, "*14\r\n"),
-        ("HELLO 3, SUBSCRIBE c", "CLIENT REPLY SKIP, HELLO 2, UNSUBSCRIBE", RESP3, "*3\r\n$11\r\nunsubscribe\r\n$1\r\nc\r\n:0\r\n"),
-        (
-            "HELLO 3, SUBSCRIBE c, MULTI, UNSUBSCRIBE",
-            "EXEC, PING",
-            RESP3,
-            "*1\r\n>3\r\n$11\r\nunsubscribe\r\n$1\r\nc\r\n:0\r\n+PONG\r\n",
-        ),
-        ("HELLO 3, SUBSCRIBE c, MULTI, HELLO 2", "EXEC", RESP3, "*1\r\n*14\r\n"),
-    ];
-    for (before, behind, message, answer) in cases {
-        let heard = heard(before, behind);
-        assert!(heard.starts_with(&format!("{message}{answer}")), "{before} / {behind}: {heard:?}");
-        assert_eq!(heard.matches(message).count(), 1, "{before} / {behind}: {heard:?}");
-    }
+fn a_message_comes_before_the_connection_is_as_new() {
+    check("SUBSCRIBE a\n", "RESET\n", &format!("{IN_RESP2}+RESET "));
+    check("HELLO 3\nSUBSCRIBE a\n", "RESET\n", &format!("{IN_RESP3}+RESET "));
+    check("CLIENT REPLY OFF\nSUBSCRIBE a\n", "RESET\n", &format!("{IN_RESP2}+RESET "));
+}
+
+#[test]
+fn a_message_is_not_lost_with_the_reply_that_is_not_sent() {
+    check("HELLO 3\nSUBSCRIBE a\nCLIENT REPLY OFF\n", "HELLO 2\n", IN_RESP3);
+    check("HELLO 3\nSUBSCRIBE a\nCLIENT REPLY SKIP\n", "RESET\n", IN_RESP3);
+}
+
+#[test]
+fn a_message_comes_in_the_protocol_in_which_the_client_was_when_it_came() {
+    let mut stage = Stage::new();
+    let (mut subscriber, mut publisher) = (stage.connect(), stage.connect());
+    stage.say(&mut subscriber, "HELLO 3\nSUBSCRIBE a\n");
+    stage.say(&mut publisher, "PUBLISH a one\n");
+    let heard = stage.say(&mut subscriber, "HELLO 2\n");
+    assert!(heard.starts_with(&format!("{IN_RESP3}*14 $6 server ")), "{heard}");
+    stage.say(&mut publisher, "PUBLISH a one\n");
+    assert_eq!(Stage::left(&subscriber), IN_RESP2);
+}
+
+#[test]
+fn a_message_comes_before_the_transaction_that_ends_its_subscription() {
+    let expected = &format!("+OK +QUEUED {IN_RESP3}*1 >3 $11 unsubscribe $1 a :0 ");
+    check("HELLO 3\nSUBSCRIBE a\n", "MULTI\nUNSUBSCRIBE a\nEXEC\n", expected);
+}
+
+#[test]
+fn a_client_hears_its_own_messages_in_the_order_in_which_all_hear_them() {
+    let expected = &format!(":1 {IN_RESP3}>3 $7 message $1 a $3 two ");
+    check("HELLO 3\nSUBSCRIBE a\n", "PUBLISH a two\n", expected);
 }

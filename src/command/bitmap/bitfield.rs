@@ -1,7 +1,7 @@
 //! Integers of any width anywhere in a string.
 
 use super::super::{Arg, Args, Argv, CommandError, Context, Flags, Group, KeyFlags, Outcome, Reply, Spec};
-use super::{BAD_OFFSET, check_offset, edit};
+use super::{BAD_OFFSET, Edit, check_offset, edit};
 use crate::number::parse_i64;
 use crate::store::Found;
 
@@ -83,8 +83,9 @@ fn bitfield(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     cx.keys.write(key, |slot| {
         // Room is made even for what is then not written because it overflows.
         edit(slot, len, |bytes| {
-            let changed = operations.iter().filter(|operation| operation.run(bytes, &mut cx.reply)).count();
-            ((), changed > 0)
+            let mut edit = Edit { result: (), wrote: false, differs: false };
+            operations.iter().for_each(|operation| operation.run(bytes, &mut cx.reply, &mut edit));
+            edit
         });
     });
     Ok(())
@@ -175,25 +176,22 @@ impl Operation {
         }
     }
 
-    /// Answers. Whether a bit is another than before.
-    fn run(&self, bytes: &mut [u8], reply: &mut Reply<'_>) -> bool {
+    /// Answers, and notes in `edit` what was done.
+    fn run(&self, bytes: &mut [u8], reply: &mut Reply<'_>, edit: &mut Edit<()>) {
         let field = self.field;
         let old = field.get(bytes);
         let (wanted, overflow) = match self.action {
-            Action::Get => {
-                reply.int(old);
-                return false;
-            }
+            Action::Get => return reply.int(old),
             Action::Set(value, overflow) => (field.literal(value), overflow),
             Action::Add(increment, overflow) => (i128::from(old) + i128::from(increment), overflow),
         };
         let Some(new) = field.fit(wanted, overflow) else {
-            reply.null();
-            return false;
+            return reply.null();
         };
         field.set(bytes, new);
+        edit.wrote = true;
+        edit.differs |= old != new;
         reply.int(if matches!(self.action, Action::Set(..)) { old } else { new });
-        old != new
     }
 }
 

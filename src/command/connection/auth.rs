@@ -2,6 +2,7 @@
 
 use super::BEFORE_AUTH;
 use super::client::name;
+use crate::clients::Client;
 use crate::command::{Arg, Args, CommandError, Context, Group, Outcome, Spec};
 use crate::number::parse_i64;
 use crate::resp::{Argv, Protocol};
@@ -90,6 +91,12 @@ fn hello(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     }
     if let Some(protocol) = protocol {
         cx.set_protocol(protocol);
+        if cx.session.client.has(Client::LISTENS) {
+            // What was encoded in the old protocol comes before the answer, which is in the new one.
+            cx.shared.pubsub.quiesce();
+            cx.shared.tracking.quiesce();
+            cx.settle();
+        }
     }
     introduce(cx);
     Ok(())

@@ -3,6 +3,7 @@
 mod list;
 pub(super) mod name;
 mod others;
+pub(super) mod tracking;
 
 use crate::clients::Client;
 use crate::command::{Arg, Args, CommandError, Context, Flags, Group, Outcome, Spec, help};
@@ -27,7 +28,10 @@ pub(super) const CLIENT: Spec = Spec {
         NO_TOUCH,
         others::PAUSE,
         others::UNPAUSE,
-        GETREDIR,
+        tracking::GETREDIR,
+        tracking::TRACKING,
+        tracking::TRACKINGINFO,
+        tracking::CACHING,
         HELP,
     ],
     ..Spec::CONTAINER
@@ -35,7 +39,7 @@ pub(super) const CLIENT: Spec = Spec {
 const _: () = assert!(CLIENT.arity(false) == -2);
 
 /// What the subcommands about the own connection share.
-const OWN: Flags = Flags::NOSCRIPT.and(Flags::LOADING).and(Flags::STALE);
+const OWN: Flags = Flags::NOSCRIPT.and(Flags::LOADING).and(Flags::STALE).and(Flags::BESIDE_CACHING);
 /// What the subcommands about all connections share.
 const ADMIN: Flags = OWN.and(Flags::ADMIN);
 
@@ -130,22 +134,6 @@ fn no_touch(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let on = switch(args)?;
     cx.set_no_touch(on);
     cx.reply.ok();
-    Ok(())
-}
-
-const GETREDIR: Spec = Spec {
-    name: "getredir",
-    group: Group::Connection,
-    since: "6.0.0",
-    summary: "Answers with the connection to which invalidations are sent; -1 when nothing is tracked.",
-    flags: OWN,
-    run: getredir,
-    ..Spec::BASE
-};
-const _: () = assert!(GETREDIR.arity(true) == 2);
-
-fn getredir(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
-    cx.reply.int(-1);
     Ok(())
 }
 

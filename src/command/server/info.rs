@@ -136,7 +136,7 @@ fn clients(cx: &Context<'_>, out: &mut String) {
     line(out, "client_recent_max_input_buffer", longest_input);
     line(out, "client_recent_max_output_buffer", 0);
     line(out, "blocked_clients", all.iter().filter(|client| client.has(Client::BLOCKED)).count());
-    line(out, "tracking_clients", 0);
+    line(out, "tracking_clients", cx.shared.tracking.clients());
     line(out, "pubsub_clients", cx.shared.pubsub.clients());
     line(out, "watching_clients", watching_clients);
     line(out, "clients_in_timeout_table", all.iter().filter(|client| client.has(Client::TIMED)).count());
@@ -222,9 +222,10 @@ fn stats(cx: &Context<'_>, out: &mut String) {
     line(out, "latest_fork_usec", 0);
     line(out, "total_forks", 0);
     line(out, "migrate_cached_sockets", 0);
-    line(out, "tracking_total_keys", 0);
-    line(out, "tracking_total_items", 0);
-    line(out, "tracking_total_prefixes", 0);
+    let tracked = cx.shared.tracking.totals();
+    line(out, "tracking_total_keys", tracked.keys);
+    line(out, "tracking_total_items", tracked.items);
+    line(out, "tracking_total_prefixes", tracked.prefixes);
     line(out, "unexpected_error_replies", 0);
     line(out, "total_error_replies", total(|worker| &worker.errors));
     line(out, "total_reads_processed", total(|worker| &worker.reads));

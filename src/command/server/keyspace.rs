@@ -46,6 +46,7 @@ fn flushdb(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     check_flush_mode(args)?;
     let selected = cx.keys.selected();
     touch_watched(cx, selected, &[selected]);
+    cx.shared.tracking.flush(false, &cx.shared.clients, cx.sender());
     let taken = cx.keys.alone().take(selected);
     discard(taken.into_iter(), cx);
     cx.reply.ok();
@@ -64,6 +65,7 @@ const _: () = assert!(FLUSHALL.arity(false) == -1);
 fn flushall(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     check_flush_mode(args)?;
     (0..cx.keys.databases().count()).for_each(|index| touch_watched(cx, index, &[index]));
+    cx.shared.tracking.flush(true, &cx.shared.clients, cx.sender());
     let databases = cx.keys.alone();
     let taken: Vec<_> = (0..databases.count()).filter_map(|index| databases.take(index)).collect();
     discard(taken.into_iter(), cx);
@@ -129,6 +131,10 @@ fn swapdb(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     let count = cx.keys.databases().count();
     let index = |number| usize::try_from(number).ok().filter(|&index| index < count).ok_or(CommandError::DbIndex);
     let (first, second) = (index(first)?, index(second)?);
+    if first == second {
+        cx.reply.ok();
+        return Ok(());
+    }
     for index in [first, second] {
         touch_watched(cx, index, &[first, second]);
     }

@@ -20,13 +20,13 @@ const MONITOR: Spec = Spec {
 const _: () = assert!(MONITOR.arity(false) == 1);
 
 fn monitor(cx: &mut Context<'_>, _: &mut Args<'_>) -> Outcome {
-    if cx.in_exec {
+    if cx.in_exec.is_some() {
         return Err(CommandError::text("ERR MONITOR isn't allowed for DENY BLOCKING client"));
     }
     // Who watches already is not answered, as Redis has it.
     if !cx.session.monitor {
         cx.session.monitor = true;
-        cx.session.restrict();
+        cx.session.look_again();
         cx.shared.clients.begin_monitor(&cx.session.client);
         cx.reply.ok();
     }
@@ -55,7 +55,7 @@ pub fn show(cx: &mut Context<'_>, request: &Request<'_>, mark: usize) {
 
 /// Whether a client hears of its own request, whose reply began at `mark`: only if it hears the reply.
 fn hears_itself(cx: &Context<'_>, mark: usize) -> bool {
-    let is_over = !cx.in_exec && cx.wait.is_none();
+    let is_over = cx.in_exec.is_none() && cx.wait.is_none();
     if cx.session.closing {
         return false;
     }

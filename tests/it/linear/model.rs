@@ -1,6 +1,8 @@
 //! The keyspace as one would write it without threads: a handful of keys in two databases, and what each command answers.
 //! Knows nothing of the server; replies are compared byte for byte.
 
+use crate::frame;
+
 /// The keys that histories are about. Few, so that clients meet.
 pub(crate) const KEYS: [&str; 3] = ["a", "b", "c"];
 const DATABASES: usize = 2;
@@ -28,7 +30,7 @@ impl Dice {
     }
 }
 
-/// One command. Clients stay in database 0; what is in database 1 comes and goes with MOVE, COPY and SWAPDB.
+/// One command, or a transaction of several. Clients stay in database 0; what is in database 1 comes and goes with MOVE, COPY and SWAPDB.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
     Get(Key),
@@ -55,11 +57,25 @@ pub(crate) enum Op {
     Keys,
     /// Only whether there is a key.
     RandomKey,
+    /// A deadline that has passed already.
+    Expire(Key),
+    /// A value whose deadline has passed already.
+    SetExpired(Key, u8),
+    /// MULTI, these, and EXEC. None of them is a transaction itself.
+    Transaction(Vec<Op>),
 }
 
 impl Op {
-    /// Some command; most of them concern several keys.
+    /// Some command or transaction.
     pub(crate) fn random(dice: &mut Dice) -> Self {
+        match dice.below(8) {
+            0 => Self::Transaction((0..2 + dice.below(3)).map(|_| Self::command(dice)).collect()),
+            _ => Self::command(dice),
+        }
+    }
+
+    /// Some command; most of them concern several keys.
+    pub(crate) fn command(dice: &mut Dice) -> Self {
         let key = |dice: &mut Dice| dice.below(KEYS.len());
         let value = |dice: &mut Dice| b'1' + u8::try_from(dice.below(9)).expect("a digit");
         let keys = |dice: &mut Dice| -> Vec<Key> { (0..2 + dice.below(2)).map(|_| key(dice)).collect() };
@@ -68,7 +84,7 @@ impl Op {
             let skipped = dice.below(KEYS.len() + 1);
             (0..KEYS.len()).filter(|key| *key != skipped).map(|key| (key, digit)).collect()
         };
-        match dice.below(70) {
+        match dice.below(73) {
             0..6 => Self::Get(key(dice)),
             6..10 => Self::Set(key(dice), value(dice)),
             10..14 => Self::Incr(key(dice)),
@@ -95,6 +111,8 @@ impl Op {
             60 => Self::FlushAll,
             61..66 => Self::DbSize,
             66 | 67 => Self::RandomKey,
+            68 => Self::Expire(key(dice)),
+            69 => Self::SetExpired(key(dice), value(dice)),
             _ => Self::Keys,
         }
     }
@@ -130,15 +148,26 @@ impl Op {
             Self::DbSize => ("DBSIZE", vec![]),
             Self::Keys => ("KEYS", vec!["*".to_owned()]),
             Self::RandomKey => ("RANDOMKEY", vec![]),
+            Self::Expire(key) => ("PEXPIREAT", vec![name(key), "1".to_owned()]),
+            Self::SetExpired(key, value) => ("SET", vec![name(key), digit(value), "PXAT".to_owned(), "1".to_owned()]),
+            Self::Transaction(_) => unreachable!("its commands are said one by one"),
         };
         std::iter::once(command.to_owned()).chain(rest).collect()
     }
 
-    /// The request on the wire.
+    /// The requests on the wire: as many as [`Self::replies`].
     pub(crate) fn request(&self) -> Vec<u8> {
+        if let Self::Transaction(ops) = self {
+            return [b"MULTI\r\n".to_vec(), ops.iter().flat_map(Self::request).collect(), b"EXEC\r\n".to_vec()].concat();
+        }
         let words = self.words();
         let bulks = words.iter().map(|word| format!("${}\r\n{word}\r\n", word.len()));
         std::iter::once(format!("*{}\r\n", words.len())).chain(bulks).collect::<String>().into_bytes()
+    }
+
+    /// How many replies there are. The last of them says what came of it.
+    pub(crate) fn replies(&self) -> usize {
+        if let Self::Transaction(ops) = self { ops.len() + 2 } else { 1 }
     }
 
     /// A reply in the form in which the model gives it: the order of KEYS says nothing, nor does the choice of RANDOMKEY.
@@ -151,12 +180,24 @@ impl Op {
                 [&reply[..header], &names.concat()].concat()
             }
             Self::RandomKey => reply[..header].to_vec(),
+            Self::Transaction(ops) => {
+                let mut at = header;
+                let normal = ops.iter().map(|op| {
+                    let (len, _) = frame::decode(&reply[at..]).ok().flatten().expect("a reply to each command");
+                    at += len;
+                    op.normal(&reply[at - len..at])
+                });
+                [reply[..header].to_vec(), normal.collect::<Vec<_>>().concat()].concat()
+            }
             _ => reply.to_vec(),
         }
     }
 
     /// Does it, and says what is answered.
     pub(crate) fn apply(&self, state: &mut State) -> Vec<u8> {
+        if let Self::Transaction(ops) = self {
+            return array(ops.iter().map(|op| op.apply(state)));
+        }
         let [db, other] = &mut state.databases;
         match self {
             Self::Get(key) => bulk_or_null(db[*key].as_deref()),
@@ -186,19 +227,8 @@ impl Op {
                 pairs.iter().filter(|_| free).for_each(|(key, value)| db[*key] = Some(vec![*value]));
                 int(usize::from(free))
             }
-            Self::Rename(from, _) | Self::RenameNx(from, _) if db[*from].is_none() => NO_SUCH_KEY.to_vec(),
-            Self::Rename(from, to) => {
-                let value = db[*from].take();
-                db[*to] = value;
-                ok()
-            }
-            Self::RenameNx(from, to) => {
-                let free = db[*to].is_none();
-                if free {
-                    db.swap(*from, *to);
-                }
-                int(usize::from(free))
-            }
+            Self::Rename(from, to) => rename(db, *from, *to, true),
+            Self::RenameNx(from, to) => rename(db, *from, *to, false),
             Self::Copy(from, to, elsewhere, replace) => {
                 let value = db[*from].clone();
                 put(if *elsewhere { &mut other[*to] } else { &mut db[*to] }, value, *replace)
@@ -221,6 +251,12 @@ impl Op {
             Self::DbSize => int(db.iter().flatten().count()),
             Self::RandomKey if db.iter().any(Option::is_some) => b"$1\r\n".to_vec(),
             Self::RandomKey => bulk_or_null(None),
+            Self::Expire(key) => int(usize::from(db[*key].take().is_some())),
+            Self::SetExpired(key, _) => {
+                db[*key] = None;
+                ok()
+            }
+            Self::Transaction(_) => unreachable!("it was done before"),
             Self::Keys => array((0..KEYS.len()).filter(|key| db[*key].is_some()).map(|key| bulk(KEYS[key].as_bytes()))),
         }
     }
@@ -233,6 +269,19 @@ fn put(place: &mut Option<Vec<u8>>, value: Option<Vec<u8>>, replace: bool) -> Ve
         *place = value;
     }
     int(usize::from(does))
+}
+
+/// Gives a value that is there another name, under which another may be replaced.
+fn rename(db: &mut [Option<Vec<u8>>], from: Key, to: Key, replace: bool) -> Vec<u8> {
+    if db[from].is_none() {
+        return NO_SUCH_KEY.to_vec();
+    }
+    let does = replace || db[to].is_none();
+    if does {
+        let value = db[from].take();
+        db[to] = value;
+    }
+    if replace { ok() } else { int(usize::from(does)) }
 }
 
 fn incr(place: &mut Option<Vec<u8>>) -> Vec<u8> {

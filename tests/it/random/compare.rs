@@ -1,12 +1,13 @@
 //! Which replies count as equal: the same bytes, except where a clock, chance or the order of a hash table has its say.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use redlet::internals::table;
 
 use super::counters;
 use super::pair::{Answers, Played};
-use super::sequence::line;
+use super::sequence::{Said, line};
 use super::values;
 use crate::quoting;
 use crate::reply::{Kind, Reply};
@@ -28,28 +29,77 @@ pub(super) fn compare(played: &Played) -> Result<(), String> {
         return Err(format!("{} requests, redis-server answers {}, ours {}", counts.0, counts.1, counts.2));
     }
     let about = About::new(&played.requests);
+    let mut queues = Queues::default();
     let mut report = String::new();
-    let mut counts_differ = played.requests.iter().zip(&ours).any(|(request, ours)| counters::is_excused(request, &ours.1));
-    for (request, (theirs, ours)) in played.requests.iter().zip(theirs.iter().zip(&ours)) {
-        if theirs.0 == ours.0 || alike(request, &theirs.1, &ours.1, &about) {
+    let mut counts_differ = false;
+    for (said, (theirs, ours)) in played.requests.iter().zip(theirs.iter().zip(&ours)) {
+        let ran = queues.follow(said, &theirs.1);
+        let answered = answered(said, &ran, &theirs.1, &ours.1);
+        counts_differ |= answered.iter().any(|(words, _, ours)| counters::is_excused(words, ours));
+        if theirs.0 == ours.0 {
             continue;
         }
-        if counters::is_asked(request) {
+        if counters::is_asked(&said.words) {
             let is_excused = counts_differ || about.dead_keys;
             if !is_excused && !counters::are_alike(&theirs.1, &ours.1) {
-                writeln!(report, "> {}", line(request)).expect("a String takes everything");
+                writeln!(report, "> {}", line(&said.words)).expect("a String takes everything");
                 report.push_str(&counters::difference(&theirs.1, &ours.1));
             }
-        } else if is_listed(request, &theirs.1, &ours.1) {
+            continue;
+        }
+        let is_unlike = |(words, theirs, ours): &&Answered| theirs != ours && !alike(words, theirs, ours, &about);
+        let unlike: Vec<_> = answered.iter().filter(is_unlike).collect();
+        if unlike.iter().all(|(words, theirs, ours)| is_listed(words, theirs, ours)) && theirs.1 != ours.1 {
             // What is answered otherwise by intention is counted otherwise.
-            counts_differ = true;
+            counts_differ |= !unlike.is_empty();
         } else {
-            writeln!(report, "> {}", line(request)).expect("a String takes everything");
+            writeln!(report, "{}> {}", said.conn, line(&said.words)).expect("a String takes everything");
             show(&mut report, "redis-server", theirs, ours);
             show(&mut report, "ours        ", ours, theirs);
         }
     }
     if report.is_empty() { Ok(()) } else { Err(report) }
+}
+
+/// What each connection has queued.
+#[derive(Default)]
+struct Queues(BTreeMap<usize, Vec<Vec<Vec<u8>>>>);
+
+impl Queues {
+    /// Takes note of a request and its reply. What it ran, if it is an EXEC.
+    fn follow(&mut self, said: &Said, reply: &Reply) -> Vec<Vec<Vec<u8>>> {
+        let queue = self.0.entry(said.conn).or_default();
+        if *reply == Reply::Simple(b"QUEUED".to_vec()) {
+            queue.push(said.words.clone());
+            return Vec::new();
+        }
+        // Of all others only those that begin or end a transaction are run while there is one.
+        let over = ["multi", "exec", "discard", "reset"].iter().any(|name| is_named(said, name.as_bytes()));
+        if over && !matches!(reply, Reply::Error(text) if text.starts_with(b"ERR MULTI")) {
+            std::mem::take(queue)
+        } else {
+            Vec::new()
+        }
+    }
+}
+
+fn is_named(said: &Said, name: &[u8]) -> bool {
+    said.words[0].eq_ignore_ascii_case(name)
+}
+
+/// A request and both replies to it.
+type Answered<'a> = (&'a [Vec<u8>], &'a Reply, &'a Reply);
+
+/// What was answered to a request, or to each of those that an EXEC has run.
+fn answered<'a>(said: &'a Said, ran: &'a [Vec<Vec<u8>>], theirs: &'a Reply, ours: &'a Reply) -> Vec<Answered<'a>> {
+    match (theirs, ours) {
+        (Reply::Aggregate { items: theirs, .. }, Reply::Aggregate { items: ours, .. })
+            if is_named(said, b"exec") && [theirs.len(), ours.len()] == [ran.len(); 2] =>
+        {
+            ran.iter().zip(theirs.iter().zip(ours)).map(|(words, (theirs, ours))| (words.as_slice(), theirs, ours)).collect()
+        }
+        _ => vec![(&said.words, theirs, ours)],
+    }
 }
 
 fn replies<'a>(answers: &'a Answers, who: &str) -> Result<Vec<(&'a [u8], Reply)>, String> {
@@ -78,11 +128,11 @@ struct About {
 }
 
 impl About {
-    fn new(requests: &[Vec<Vec<u8>>]) -> About {
+    fn new(requests: &[Said]) -> About {
         let is_absolute = |word: &Vec<u8>| word.eq_ignore_ascii_case(b"exat") || word.eq_ignore_ascii_case(b"pxat");
         About {
-            spans: requests.iter().any(|request| values::sets_span(request)),
-            dead_keys: requests.iter().flatten().any(is_absolute),
+            spans: requests.iter().any(|said| values::sets_span(&said.words)),
+            dead_keys: requests.iter().flat_map(|said| &said.words).any(is_absolute),
         }
     }
 }
@@ -94,7 +144,11 @@ const LISTED: &[Listed] = &[
     (b"bitcount", "since 7.2 arguments are looked at although the key is missing", is_mistake_unnoticed),
     (b"bitpos", "since 7.2 arguments are looked at although the key is missing", is_mistake_unnoticed),
     (b"command", "GETKEYS of a command that does not exist here", is_of_a_command_unknown_here),
-    (b"object", "REFCOUNT: whether a copy of a small integer shares it is not kept track of here", is_shared_or_not),
+    (
+        b"object",
+        "REFCOUNT: whether a small integer or, within a transaction, a request shares the value is not kept track of",
+        is_shared,
+    ),
 ];
 
 fn is_of_a_command_unknown_here(request: &[Vec<u8>], _: &Reply, ours: &Reply) -> bool {
@@ -102,9 +156,10 @@ fn is_of_a_command_unknown_here(request: &[Vec<u8>], _: &Reply, ours: &Reply) ->
     is_unknown && *ours == Reply::Error(b"ERR Invalid command specified".to_vec())
 }
 
-fn is_shared_or_not(_: &[Vec<u8>], theirs: &Reply, ours: &Reply) -> bool {
+fn is_shared(_: &[Vec<u8>], theirs: &Reply, ours: &Reply) -> bool {
     const SHARED: i64 = i32::MAX as i64;
-    matches!((theirs, ours), (Reply::Int(1), Reply::Int(SHARED)))
+    // Within a transaction the request that wrote the value still holds it.
+    matches!((theirs, ours), (Reply::Int(1), Reply::Int(SHARED)) | (Reply::Int(2), Reply::Int(1)))
 }
 
 fn is_mistake_unnoticed(_: &[Vec<u8>], theirs: &Reply, ours: &Reply) -> bool {

@@ -30,7 +30,6 @@ pub(super) const LEFT_OUT: &[(&str, &str)] = &[
     ("unsubscribe", "is answered for each name"),
     ("punsubscribe", "is answered for each name"),
     ("sunsubscribe", "is answered for each name"),
-    ("multi", "leaves what follows without a reply of its own"),
     ("quit", "ends the connection"),
     ("shutdown", "ends the server"),
     ("monitor", "is answered again and again"),
@@ -38,6 +37,9 @@ pub(super) const LEFT_OUT: &[(&str, &str)] = &[
     ("command", "the servers have other commands; GETKEYS is asked for on its own"),
     ("debug", "tells of the process; DIGEST and DIGEST-VALUE are asked for on their own"),
 ];
+
+/// Keys that several connections meet at.
+const FEW_KEYS: &[&[u8]] = &[b"a", b"b", b"user:{1}"];
 
 /// A command and how often it is asked for.
 struct Entry {
@@ -63,6 +65,8 @@ impl Catalogue {
             let weight = match (command.spec.group, command.spec.name) {
                 (_, "flushall" | "flushdb" | "reset") => 2,
                 (_, "set") => 150,
+                (_, "multi" | "exec") => 60,
+                (_, "watch") => 30,
                 (_, "select" | "swapdb") => 20,
                 (Group::String | Group::Bitmap | Group::Generic, _) if command.spec.has(Flags::WRITE) => 40,
                 (Group::String | Group::Bitmap | Group::Generic, _) => 30,
@@ -92,6 +96,36 @@ impl Catalogue {
             }
         }
         values::tame(&mut request);
+        request
+    }
+
+    /// One request of a connection among others, perhaps one of those that make up a transaction.
+    pub(super) fn meeting(&self, dice: &mut Dice) -> Vec<Vec<u8>> {
+        let name = match dice.below(100) {
+            0..15 => "MULTI",
+            15..35 => "EXEC",
+            35..38 => "DISCARD",
+            38..40 => "UNWATCH",
+            40..50 => return Self::watch(dice),
+            _ => return self.on_few_keys(dice),
+        };
+        vec![name.as_bytes().to_vec()]
+    }
+
+    /// A WATCH of a few keys.
+    pub(super) fn watch(dice: &mut Dice) -> Vec<Vec<u8>> {
+        let keys = (0..1 + dice.below(2)).map(|_| dice.pick(FEW_KEYS).to_vec());
+        std::iter::once(b"WATCH".to_vec()).chain(keys).collect()
+    }
+
+    /// One request, mostly about keys that others are about as well.
+    pub(super) fn on_few_keys(&self, dice: &mut Dice) -> Vec<Vec<u8>> {
+        let mut request = self.request(dice);
+        for word in request.iter_mut().filter(|word| values::KEYS.contains(&word.as_slice())) {
+            if dice.chance(80) {
+                *word = dice.pick(FEW_KEYS).to_vec();
+            }
+        }
         request
     }
 

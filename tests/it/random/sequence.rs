@@ -13,17 +13,24 @@ use super::values;
 use crate::quoting;
 use crate::reply::Protocol;
 
-/// Requests in the order in which one client sends them.
+/// Requests in the order in which they are sent: each when the one before it was answered, whoever sent that.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Sequence {
     pub(super) protocol: Protocol,
-    pub(super) requests: Vec<Vec<Vec<u8>>>,
+    pub(super) requests: Vec<Said>,
+}
+
+/// A request, and which of several connections sends it.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Said {
+    pub(super) conn: usize,
+    pub(super) words: Vec<Vec<u8>>,
 }
 
 impl Sequence {
     /// The name of the last request, in capitals.
     pub(super) fn last_name(&self) -> String {
-        let name = self.requests.last().and_then(|request| request.first());
+        let name = self.requests.last().and_then(|said| said.words.first());
         name.map(|name| String::from_utf8_lossy(name).to_ascii_uppercase()).unwrap_or_default()
     }
 }
@@ -31,7 +38,13 @@ impl Sequence {
 impl std::fmt::Debug for Sequence {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         writeln!(out, "in {:?}:", self.protocol)?;
-        self.requests.iter().try_for_each(|request| writeln!(out, "> {}", line(request)))
+        let mut conn = 0;
+        self.requests.iter().try_for_each(|said| {
+            if std::mem::replace(&mut conn, said.conn) != said.conn {
+                writeln!(out, "@conn {conn}")?;
+            }
+            writeln!(out, "> {}", line(&said.words))
+        })
     }
 }
 
@@ -50,11 +63,15 @@ pub(super) fn line(request: &[Vec<u8>]) -> String {
     out
 }
 
-/// The longest sequence that is made.
+/// The longest sequence that is made for each connection.
 const REQUESTS_MAX: usize = 30;
 
 /// Makes sequences.
-pub(super) struct Sequences(pub(super) Catalogue);
+pub(super) struct Sequences {
+    pub(super) catalogue: Catalogue,
+    /// How many connections take turns, at most.
+    pub(super) conns_max: usize,
+}
 
 impl std::fmt::Debug for Sequences {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -69,10 +86,41 @@ impl Strategy for Sequences {
     fn new_tree(&self, runner: &mut TestRunner) -> NewTree<Self> {
         let mut dice = Dice::new(runner.rng().next_u64());
         let protocol = if dice.chance(50) { Protocol::Resp3 } else { Protocol::Resp2 };
-        let len = 10 + dice.below(REQUESTS_MAX - 9);
-        let first = dice.chance(60).then(|| Catalogue::first(&mut dice));
-        let requests = first.into_iter().chain((0..len).map(|_| self.0.request(&mut dice))).collect();
+        let conns = (1 + dice.below(self.conns_max)).max(self.conns_max.min(2));
+        let len = (10 + dice.below(REQUESTS_MAX - 9)) * conns;
+        let mut requests = Vec::new();
+        if dice.chance(60) {
+            requests.push(Said { conn: 0, words: Catalogue::first(&mut dice) });
+        }
+        if conns == 1 {
+            requests.extend((0..len).map(|_| Said { conn: 0, words: self.catalogue.request(&mut dice) }));
+        }
+        while conns > 1 && requests.len() < len {
+            self.meet(conns, &mut requests, &mut dice);
+        }
         Ok(Shrinking::new(Sequence { protocol, requests }))
+    }
+}
+
+impl Sequences {
+    /// Adds what shows whether a few requests change what a connection watches; or requests of several connections as they come.
+    fn meet(&self, conns: usize, requests: &mut Vec<Said>, dice: &mut Dice) {
+        let watcher = dice.below(conns);
+        let is_told = dice.chance(60);
+        if is_told {
+            requests.push(Said { conn: watcher, words: Catalogue::watch(dice) });
+        }
+        // The more happens, the more certain it is that something is changed by it, and the less is shown.
+        for _ in 0..1 + dice.below(if is_told { 2 } else { 8 }) {
+            let words = if is_told { self.catalogue.on_few_keys(dice) } else { self.catalogue.meeting(dice) };
+            requests.push(Said { conn: dice.below(conns), words });
+        }
+        if is_told {
+            let words = |name: &str| vec![name.as_bytes().to_vec()];
+            requests.push(Said { conn: watcher, words: words("MULTI") });
+            requests.extend((0..dice.below(3)).map(|_| Said { conn: dice.below(conns), words: self.catalogue.on_few_keys(dice) }));
+            requests.push(Said { conn: watcher, words: words("EXEC") });
+        }
     }
 }
 
@@ -109,7 +157,7 @@ impl Shrinking {
             while let Some(edit) = self.edits.get(self.next) {
                 self.next += 1;
                 let candidate = apply(&self.failing, *edit);
-                if size(&candidate) < size(&self.failing) && candidate.requests.iter().all(|request| is_fair(request)) {
+                if size(&candidate) < size(&self.failing) && candidate.requests.iter().all(|said| is_fair(&said.words)) {
                     self.tried = Some(candidate);
                     return true;
                 }
@@ -149,7 +197,7 @@ impl ValueTree for Shrinking {
 }
 
 fn size(sequence: &Sequence) -> usize {
-    sequence.requests.iter().flatten().map(|word| word.len() + 1).sum()
+    sequence.requests.iter().flat_map(|said| &said.words).map(|word| word.len() + 1).sum()
 }
 
 fn edits(sequence: &Sequence) -> Vec<Edit> {
@@ -160,7 +208,7 @@ fn edits(sequence: &Sequence) -> Vec<Edit> {
         edits.extend((0..len).step_by(portion).rev().map(|start| Edit::DropRequests(start, portion)));
         portion /= 2;
     }
-    for (index, request) in sequence.requests.iter().enumerate() {
+    for (index, request) in sequence.requests.iter().map(|said| &said.words).enumerate() {
         edits.extend((1..request.len()).rev().map(|word| Edit::DropWord(index, word)));
         for (place, word) in request.iter().enumerate().skip(1) {
             let lengths = [0, 1, word.len() / 2, word.len().saturating_sub(1)];
@@ -183,12 +231,12 @@ fn apply(sequence: &Sequence, edit: Edit) -> Sequence {
             }
         }
         Edit::DropWord(index, word) => {
-            requests[index].remove(word);
-            values::tame(&mut requests[index]);
+            requests[index].words.remove(word);
+            values::tame(&mut requests[index].words);
         }
         Edit::Shorten(index, word, length) => {
-            requests[index][word].truncate(length);
-            values::tame(&mut requests[index]);
+            requests[index].words[word].truncate(length);
+            values::tame(&mut requests[index].words);
         }
     }
     sequence
@@ -198,15 +246,15 @@ fn apply(sequence: &Sequence, edit: Edit) -> Sequence {
 fn a_failing_sequence_shrinks_to_what_makes_it_fail() {
     use proptest::test_runner::TestError;
 
-    let is_get = |request: &Vec<Vec<u8>>| request[0].eq_ignore_ascii_case(b"get");
+    let is_get = |said: &Said| said.words[0].eq_ignore_ascii_case(b"get");
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
-    let outcome = TestRunner::new(config).run(&Sequences(Catalogue::new()), |sequence| {
-        let gets = sequence.requests.iter().filter(|request| is_get(request)).count();
+    let outcome = TestRunner::new(config).run(&Sequences { catalogue: Catalogue::new(), conns_max: 1 }, |sequence| {
+        let gets = sequence.requests.iter().filter(|said| is_get(said)).count();
         if gets < 2 { Ok(()) } else { Err(TestCaseError::fail("two GETs")) }
     });
     let Err(TestError::Fail(_, sequence)) = outcome else { panic!("some sequence holds two GETs") };
     assert!(
-        sequence.requests.len() == 2 && sequence.requests.iter().all(|request| request.len() == 1 && is_get(request)),
+        sequence.requests.len() == 2 && sequence.requests.iter().all(|said| said.words.len() == 1 && is_get(said)),
         "{sequence:?}"
     );
 }

@@ -10,6 +10,7 @@ use crate::command::{Arg, Args, CommandError, Context, Group, Outcome, Spec, tab
 use crate::number::parse_i64;
 use crate::pubsub::PubSub;
 use crate::session::Session;
+use crate::tracking::Tracking;
 
 /// What kind of connection it is. Those that watch count as normal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +112,7 @@ fn list(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
 /// Lines about connections, each with its end.
 struct Lines<'a> {
     pubsub: &'a PubSub,
+    tracking: &'a Tracking,
     text: Vec<u8>,
     now: UnixMillis,
     /// The names of all commands by their numbers.
@@ -125,9 +127,13 @@ impl<'a> Lines<'a> {
         // Others learn this at the end of the batch, the asking connection at once.
         cx.session.publish();
         client.active.store(cx.now().0, Ordering::Relaxed);
-        client.set_last_command(cx.command.id);
+        match cx.in_exec {
+            Some(queued) => client.rename(|names| names.queued = Some(queued)),
+            None => client.set_last_command(cx.command.id),
+        }
         Self {
             pubsub: &cx.shared.pubsub,
+            tracking: &cx.shared.tracking,
             text: Vec::new(),
             now: cx.now(),
             commands: table().all().map(|command| command.full_name).collect(),
@@ -138,6 +144,7 @@ impl<'a> Lines<'a> {
     fn push(&mut self, client: &Client) {
         let names = client.names();
         let [channels, patterns, shards] = self.pubsub.counts(client);
+        let redirect = self.tracking.redirect(client).map_or("-1".to_owned(), |id| id.to_string());
         let queued = names.queued.map_or("-1".to_owned(), |queued| queued.to_string());
         let active = UnixMillis(client.active.load(Ordering::Relaxed));
         let age = self.now.seconds().saturating_sub(client.created.seconds());
@@ -145,7 +152,7 @@ impl<'a> Lines<'a> {
         let query_bytes = client.query_bytes.load(Ordering::Relaxed);
         let argv_bytes = if client.id == self.asking.0 { self.asking.1 } else { 0 };
         let fd = client.fd.load(Ordering::Relaxed);
-        let output_bytes = client.waiting_bytes();
+        let output_bytes = client.output_bytes();
         let name_bytes = names.name.len() + names.lib_name.len() + names.lib_ver.len();
         let total = size_of::<Client>() + size_of::<Session>() + name_bytes + query_bytes + argv_bytes + output_bytes;
         let (db, protocol) = (client.db.load(Ordering::Relaxed), client.protocol.load(Ordering::Relaxed));
@@ -163,7 +170,7 @@ impl<'a> Lines<'a> {
             .and_then(|()| write!(tail, " argv-mem={argv_bytes} multi-mem=0 rbs=0 rbp=0 obl={output_bytes} oll=0"))
             .and_then(|()| write!(tail, " omem={output_bytes} tot-mem={total} events=r"))
             .and_then(|()| write!(tail, " cmd={}", self.commands.get(client.last_command()).unwrap_or(&"NULL")))
-            .and_then(|()| write!(tail, " user=default redir=-1 resp={protocol} lib-name="))
+            .and_then(|()| write!(tail, " user=default redir={redirect} resp={protocol} lib-name="))
             .expect("writing to memory does not fail");
         for part in [head.as_bytes(), &names.name, tail.as_bytes(), &names.lib_name, b" lib-ver=", &names.lib_ver, b"\n"] {
             self.text.extend_from_slice(part);
@@ -173,11 +180,14 @@ impl<'a> Lines<'a> {
 
 /// A connection's properties, a letter each.
 fn letters(client: &Client) -> String {
-    const LETTERS: [(u32, char); 9] = [
+    const LETTERS: [(u32, char); 12] = [
         (Client::MONITOR, 'O'),
         (Client::PUBSUB, 'P'),
         (Client::MULTI, 'x'),
         (Client::BLOCKED, 'b'),
+        (Client::TRACKING, 't'),
+        (Client::BROKEN_REDIRECT, 'R'),
+        (Client::BCAST, 'B'),
         (Client::STALE, 'd'),
         (Client::CLOSING, 'c'),
         (Client::UNIX_SOCKET, 'U'),

@@ -1,0 +1,302 @@
+//! Client-side caching: which clients may have kept the values of which keys, and how they are told that a key has changed.
+//!
+//! A client is entered for a key before it reads it, so that whoever changes the key afterwards finds it here. Must not look at keys.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::clients::{Client, Clients, Sender};
+use crate::marks::Marks;
+use crate::resp::{Encoded, Protocol, Reply};
+use crate::store::Key;
+
+/// What the clients of a server may have kept.
+#[derive(Debug, Default)]
+pub struct Tracking {
+    table: Mutex<Table>,
+    /// How many clients there are to be told, so that nobody pays when there is none.
+    clients: AtomicUsize,
+    /// Of the keys in the table.
+    marks: Marks,
+    /// Whether a prefix has changed keys that were not told.
+    is_due: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    keys: HashMap<Box<[u8]>, Readers>,
+    prefixes: BTreeMap<Box<[u8]>, Prefix>,
+    clients: HashMap<u64, Tracker>,
+}
+
+/// Who may have kept a key's value.
+#[derive(Debug)]
+struct Readers {
+    hash: u64,
+    ids: Vec<u64>,
+}
+
+/// `BCAST`: keys that begin alike.
+#[derive(Debug, Default)]
+struct Prefix {
+    ids: BTreeSet<u64>,
+    /// What has changed since it was last told, and who changed it last.
+    changed: BTreeMap<Box<[u8]>, u64>,
+}
+
+/// A client that is told.
+#[derive(Debug)]
+struct Tracker {
+    client: Arc<Client>,
+    how: How,
+    prefixes: BTreeSet<Box<[u8]>>,
+}
+
+/// How a client is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct How {
+    /// Which other client is told in its place.
+    pub redirect: Option<u64>,
+    /// It is not told what it has changed itself.
+    pub noloop: bool,
+}
+
+/// How much there is in the table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Keys of which somebody may have kept the value.
+    pub keys: usize,
+    /// The same, a key counted once for each client.
+    pub items: usize,
+    /// Prefixes of `BCAST`.
+    pub prefixes: usize,
+}
+
+impl Tracking {
+    /// Whether there is nobody to be told.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.clients.load(Ordering::Relaxed) == 0
+    }
+
+    /// How many clients there are to be told.
+    pub fn clients(&self) -> usize {
+        self.clients.load(Ordering::Relaxed)
+    }
+
+    /// Returns when everything has been sent whose encoding was decided before the call.
+    pub fn quiesce(&self) {
+        drop(self.table.lock());
+    }
+
+    /// How much there is in the table.
+    pub fn totals(&self) -> Totals {
+        let table = self.table.lock();
+        let items = table.keys.values().map(|readers| readers.ids.len()).sum();
+        Totals { keys: table.keys.len(), items, prefixes: table.prefixes.len() }
+    }
+
+    /// Has a client be told, or told in another way, and of the keys that begin with `prefixes`. Called while no batch is in the keyspace
+    /// but the client's own, so that every other one knows of it.
+    pub fn begin(&self, client: &Arc<Client>, how: How, prefixes: &[&[u8]]) {
+        let mut table = self.table.lock();
+        let Table { prefixes: all, clients, .. } = &mut *table;
+        let tracker =
+            clients.entry(client.id).or_insert_with(|| Tracker { client: Arc::clone(client), how, prefixes: BTreeSet::new() });
+        tracker.how = how;
+        for prefix in prefixes {
+            tracker.prefixes.insert((*prefix).into());
+            all.entry((*prefix).into()).or_default().ids.insert(client.id);
+        }
+        client.set_flag(Client::TRACKING, true);
+        client.set_flag(Client::BCAST, !tracker.prefixes.is_empty());
+        client.set_flag(Client::BROKEN_REDIRECT, false);
+        self.clients.store(clients.len(), Ordering::Relaxed);
+    }
+
+    /// Has a client be told no longer. What it has read stays in the table until it changes, or until nobody is left.
+    pub fn end(&self, client: &Client) {
+        if !client.has(Client::TRACKING) {
+            return;
+        }
+        let mut table = self.table.lock();
+        let Table { keys, prefixes: all, clients } = &mut *table;
+        for prefix in clients.remove(&client.id).map(|tracker| tracker.prefixes).unwrap_or_default() {
+            if let Some(found) = all.get_mut(&prefix) {
+                found.ids.remove(&client.id);
+                if found.ids.is_empty() {
+                    all.remove(&prefix);
+                }
+            }
+        }
+        if clients.is_empty() {
+            *keys = HashMap::new();
+            self.marks.clear();
+        }
+        client.set_flag(Client::TRACKING | Client::BCAST | Client::BROKEN_REDIRECT, false);
+        self.clients.store(clients.len(), Ordering::Relaxed);
+    }
+
+    /// Which other client is told in a client's place; `None` when it is not told at all.
+    pub fn redirect(&self, client: &Client) -> Option<u64> {
+        let table = self.table.lock();
+        table.clients.get(&client.id).map(|tracker| tracker.how.redirect.unwrap_or(0))
+    }
+
+    /// The prefixes of which a client is told.
+    pub fn prefixes(&self, client: &Client) -> Vec<Box<[u8]>> {
+        let table = self.table.lock();
+        table.clients.get(&client.id).map(|tracker| tracker.prefixes.iter().cloned().collect()).unwrap_or_default()
+    }
+
+    /// A client is about to read a key. When more than `keys_max` of them are in the table, others are told as if they had changed.
+    pub fn remember(&self, key: Key<'_>, keys_max: usize, clients: &Clients, sender: Sender<'_>) {
+        let mut table = self.table.lock();
+        let id = sender.id();
+        match table.keys.get_mut(key.bytes()) {
+            Some(readers) if readers.ids.contains(&id) => {}
+            Some(readers) => readers.ids.push(id),
+            None => {
+                self.marks.add(key.hash());
+                table.keys.insert(key.bytes().into(), Readers { hash: key.hash(), ids: vec![id] });
+            }
+        }
+        while keys_max > 0 && table.keys.len() > keys_max {
+            let Some(other) = table.keys.keys().find(|other| ***other != *key.bytes()).cloned() else { break };
+            self.forget(&mut table, &other, clients, sender, false);
+        }
+    }
+
+    /// A key has changed.
+    #[inline]
+    pub fn invalidate(&self, key: Key<'_>, clients: &Clients, sender: Sender<'_>) {
+        if !self.is_empty() {
+            self.invalidate_now(key, clients, sender);
+        }
+    }
+
+    fn invalidate_now(&self, key: Key<'_>, clients: &Clients, sender: Sender<'_>) {
+        let mut table = self.table.lock();
+        if self.marks.has(key.hash()) {
+            self.forget(&mut table, key.bytes(), clients, sender, true);
+        }
+        for (_, prefix) in table.prefixes.iter_mut().filter(|(prefix, _)| key.bytes().starts_with(prefix)) {
+            prefix.changed.insert(key.bytes().into(), sender.id());
+            self.is_due.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes a key out of the table and tells those who may have kept its value.
+    fn forget(&self, table: &mut Table, key: &[u8], clients: &Clients, sender: Sender<'_>, is_changed: bool) {
+        let Some(readers) = table.keys.remove(key) else { return };
+        self.marks.remove(readers.hash);
+        let mut message = Encoded::new(|reply| push(reply, Some(&[key])));
+        for tracker in readers.ids.iter().filter_map(|id| table.clients.get(id)) {
+            // A client that goes over to BCAST is told of what begins so, read or not.
+            let is_own = is_changed && tracker.how.noloop && tracker.client.id == sender.id();
+            if !is_own && tracker.prefixes.is_empty() {
+                tracker.tell(&mut message, clients, sender);
+            }
+        }
+    }
+
+    /// All keys of a database are gone, or of all databases: then nothing that was read is left.
+    pub fn flush(&self, is_all: bool, clients: &Clients, sender: Sender<'_>) {
+        if self.is_empty() {
+            return;
+        }
+        let mut table = self.table.lock();
+        let mut message = Encoded::new(|reply| push(reply, None));
+        table.clients.values().for_each(|tracker| tracker.tell(&mut message, clients, sender));
+        if is_all {
+            table.keys = HashMap::new();
+            self.marks.clear();
+        }
+    }
+
+    /// Whether keys have changed whose prefixes have not been told.
+    #[inline]
+    pub fn is_due(&self) -> bool {
+        self.is_due.load(Ordering::Relaxed)
+    }
+
+    /// Tells of the keys that have changed by their prefixes: one message for each client and prefix. Called when a batch is over.
+    pub fn broadcast(&self, clients: &Clients, sender: Sender<'_>) {
+        self.is_due.store(false, Ordering::Relaxed);
+        let mut table = self.table.lock();
+        let Table { prefixes, clients: trackers, .. } = &mut *table;
+        for prefix in prefixes.values_mut().filter(|prefix| !prefix.changed.is_empty()) {
+            let changed = std::mem::take(&mut prefix.changed);
+            let all: Vec<&[u8]> = changed.keys().map(|key| &**key).collect();
+            let mut message = Encoded::new(|reply| push(reply, Some(&all)));
+            for tracker in prefix.ids.iter().filter_map(|id| trackers.get(id)) {
+                let id = tracker.client.id;
+                if !tracker.how.noloop || changed.values().all(|by| *by != id) {
+                    tracker.tell(&mut message, clients, sender);
+                    continue;
+                }
+                let others: Vec<&[u8]> = changed.iter().filter(|(_, by)| **by != id).map(|(key, _)| &**key).collect();
+                if !others.is_empty() {
+                    tracker.tell(&mut Encoded::new(|reply| push(reply, Some(&others))), clients, sender);
+                }
+            }
+        }
+    }
+}
+
+impl Tracker {
+    /// Sends a message to the client, or to the one that is told in its place, if that one can be told.
+    fn tell<F: Fn(&mut Reply<'_>)>(&self, message: &mut Encoded<F>, clients: &Clients, sender: Sender<'_>) {
+        let Some(id) = self.how.redirect else {
+            if self.client.protocol() == Protocol::Resp3 {
+                sender.deliver(&self.client, message.in_protocol(Protocol::Resp3));
+            }
+            return;
+        };
+        match clients.get(id) {
+            Some(other) if other.protocol() == Protocol::Resp3 || other.has(Client::PUBSUB) => {
+                sender.deliver(&other, message.in_protocol(other.protocol()));
+            }
+            Some(_) => {}
+            None => self.break_off(id, sender),
+        }
+    }
+
+    /// The one that was told in its place is gone. In RESP3 it can be told that.
+    fn break_off(&self, id: u64, sender: Sender<'_>) {
+        self.client.set_flag(Client::BROKEN_REDIRECT, true);
+        if self.client.protocol() == Protocol::Resp3 {
+            let mut message = Encoded::new(|reply| {
+                reply.push(2);
+                reply.bulk("tracking-redir-broken");
+                reply.natural(id);
+            });
+            sender.deliver(&self.client, message.in_protocol(Protocol::Resp3));
+        }
+    }
+}
+
+/// The keys that have changed, or all of them.
+fn push(reply: &mut Reply<'_>, keys: Option<&[&[u8]]>) {
+    match reply.protocol() {
+        Protocol::Resp2 => {
+            reply.push(3);
+            reply.bulk("message");
+            reply.bulk("__redis__:invalidate");
+        }
+        Protocol::Resp3 => {
+            reply.push(2);
+            reply.bulk("invalidate");
+        }
+    }
+    match keys {
+        Some(keys) => {
+            reply.array(keys.len());
+            keys.iter().for_each(|key| reply.bulk(key));
+        }
+        None => reply.null(),
+    }
+}
