@@ -250,6 +250,7 @@ fn the_number_of_arguments_is_judged_as_the_arity_says() {
 /// it does not know.
 const UNASKED: &[(&str, &str, &str)] = &[
     ("CLIENT KILL", "MAXAGE", "it came with 7.4"),
+    ("CLIENT TRACKING", "REDIRECT", "it knows clients by other ids"),
     ("DEBUG", "", "its subcommands are no part of the syntax"),
     ("SET ", " IF", "conditions on the value came with 8.4"),
     ("SHUTDOWN", "", "a server that shuts down answers nothing else"),

@@ -22,6 +22,7 @@ pub(super) const LEFT_OUT: &[(&str, &str)] = &[
     ("client|list", "names clients' ids and ages"),
     ("client|kill", "may end the connection"),
     ("client|pause", "waits"),
+    ("client|tracking", "names clients by their ids, and sends what was not asked for"),
     ("client|reply", "leaves requests without a reply"),
     ("wait", "waits"),
     ("subscribe", "is answered for each name, and changes what may be asked"),
