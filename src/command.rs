@@ -162,13 +162,13 @@ impl Context<'_> {
         }
         if self.is_silent() && !self.has_settled {
             // The answer is taken back, and this is not to be taken back with it.
-            self.post.note_own();
+            self.post.keep_own();
         } else {
             self.hear();
         }
     }
 
-    /// Puts what this client has been sent so far here.
+    /// Puts what the client has been sent so far behind what it has been answered.
     pub fn hear(&mut self) {
         let mut mail = Output::default();
         self.session.client.collect(&mut mail);

@@ -40,12 +40,12 @@ impl Post {
         self.sent_bytes.get()
     }
 
-    /// The sender is to hear what waits for it behind its next reply.
-    pub fn note_own(&self) {
+    /// Has the sender collect what is in its mailbox behind the reply to the request.
+    pub fn keep_own(&self) {
         self.has_own.set(true);
     }
 
-    /// Whether the sender is to hear something behind its last reply, unless this has been asked before.
+    /// Whether it is to, once for each time that it has been sent something.
     #[inline]
     pub fn take_own(&self) -> bool {
         self.has_own.replace(false)
@@ -94,6 +94,9 @@ impl Sender<'_> {
     /// Sends a message, encoded in the client's protocol, to be sent between its replies. A client that lets too much wait is cut off.
     pub fn deliver(self, to: &Arc<Client>, message: &Output) {
         let is_own = to.id == self.id();
+        if is_own {
+            self.post.keep_own();
+        }
         if to.put(message, self.settings.output_limit(to.has(Client::PUBSUB)), self.now, !is_own) {
             self.post.noted.borrow_mut().push(Arc::clone(to));
         }
