@@ -100,8 +100,5 @@ impl Sender<'_> {
         if to.put(message, self.settings.output_limit(to.has(Client::PUBSUB)), self.now, !is_own) {
             self.post.noted.borrow_mut().push(Arc::clone(to));
         }
-        if is_own {
-            self.post.note_own();
-        }
     }
 }
