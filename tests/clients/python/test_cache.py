@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 import redis
+import valkey
 from redis.cache import CacheConfig
 from redis.connection import CacheProxyConnection
 from waiting import until
@@ -93,6 +94,43 @@ def test_two_clients_with_caches(server, cached, other):
         until(lambda: second.get("k") == b"w")
         second.set("k", "x")
         until(lambda: cached.get("k") == b"x")
+
+
+def test_only_what_changed_is_asked_for_again(cached, other):
+    names = [f"k{i}" for i in range(100)]
+    other.mset({name: "v" for name in names})
+    assert [cached.get(name) for name in names] == [b"v"] * 100
+    before = gets(other)
+    other.set("k7", "w")
+    until(lambda: cached.get("k7") == b"w")
+    assert [cached.get(name) for name in names if name != "k7"] == [b"v"] * 99
+    assert gets(other) == before + 1
+
+
+def test_a_killed_connection_forgets_what_it_knew(cached, other):
+    other.set("k", "v")
+    assert cached.get("k") == b"v"
+    assert other.client_kill_filter(_type="normal", skipme=True) == 1
+    # Nobody can be told of this write: the cache has to go with its connection.
+    other.set("k", "w")
+    until(lambda: cached.get("k") == b"w")
+
+
+@pytest.mark.parametrize("sync", [redis.Redis, valkey.Valkey])
+def test_redirected_to_a_subscriber(sync, server, other):
+    """How a client that speaks RESP2 hears of it: on a second connection, which subscribes."""
+    alone = sync(host=server.host, port=server.port, protocol=2, single_connection_client=True)
+    with alone as client, client.pubsub(ignore_subscribe_messages=True) as pubsub:
+        pubsub.subscribe("__redis__:invalidate")
+        listener = int(other.client_list(_type="pubsub")[0]["id"])
+        assert client.client_tracking_on(clientid=listener) in (True, b"OK", "OK")
+        assert client.client_getredir() == listener
+        for change, told in ((lambda: other.set("k", "v"), [b"k"]), (other.flushall, None)):
+            client.get("k")
+            change()
+            assert until(lambda: pubsub.get_message(timeout=0.2))["data"] == told
+        assert client.client_tracking_off() in (True, b"OK", "OK")
+        assert client.client_getredir() == -1
 
 
 class Rueidis:

@@ -101,6 +101,31 @@ def test_watched_keys(client, library, server):
         assert pipe.execute() == [True]
 
 
+def test_nobody_sees_the_half_of_a_transaction(library, server):
+    stop = threading.Event()
+    torn = []
+
+    def look():
+        with library.open(server) as reader:
+            while not stop.is_set():
+                a, b = reader.mget("a", "b")
+                if a != b:
+                    torn.append((a, b))
+
+    with library.open(server) as writer:
+        writer.mset({"a": "0", "b": "0"})
+        reader = threading.Thread(target=look)
+        reader.start()
+        try:
+            for _ in range(300):
+                writer.pipeline().incr("a").incr("b").execute()
+        finally:
+            stop.set()
+            reader.join(20)
+    assert not reader.is_alive()
+    assert torn == []
+
+
 def test_increments_of_many_threads_by_watch(library, server):
     failures = []
     together = threading.Barrier(THREADS)
