@@ -3,6 +3,7 @@
 //! A client is entered for a key before it reads it, so that whoever changes the key afterwards finds it here. Must not look at keys.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -27,7 +28,8 @@ pub struct Tracking {
 
 #[derive(Debug, Default)]
 struct Table {
-    keys: HashMap<Box<[u8]>, Readers>,
+    /// In their order, so that one to be forgotten is found without a search.
+    keys: BTreeMap<Box<[u8]>, Readers>,
     prefixes: BTreeMap<Box<[u8]>, Prefix>,
     clients: HashMap<u64, Tracker>,
 }
@@ -36,7 +38,19 @@ struct Table {
 #[derive(Debug)]
 struct Readers {
     hash: u64,
+    /// In their order. Those of clients that track no longer are left in until room is needed.
     ids: Vec<u64>,
+}
+
+impl Readers {
+    fn add(&mut self, id: u64, trackers: &HashMap<u64, Tracker>) {
+        let Err(mut place) = self.ids.binary_search(&id) else { return };
+        if self.ids.len() == self.ids.capacity() {
+            self.ids.retain(|id| trackers.contains_key(id));
+            place = self.ids.partition_point(|other| *other < id);
+        }
+        self.ids.insert(place, id);
+    }
 }
 
 /// `BCAST`: keys that begin alike.
@@ -133,7 +147,7 @@ impl Tracking {
             }
         }
         if clients.is_empty() {
-            *keys = HashMap::new();
+            *keys = BTreeMap::new();
             self.marks.clear();
         }
         client.set_flag(Client::TRACKING | Client::BCAST | Client::BROKEN_REDIRECT, false);
@@ -155,17 +169,20 @@ impl Tracking {
     /// A client is about to read a key. When more than `keys_max` of them are in the table, others are told as if they had changed.
     pub fn remember(&self, key: Key<'_>, keys_max: usize, clients: &Clients, sender: Sender<'_>) {
         let mut table = self.table.lock();
+        let Table { keys, clients: trackers, .. } = &mut *table;
         let id = sender.id();
-        match table.keys.get_mut(key.bytes()) {
-            Some(readers) if readers.ids.contains(&id) => {}
-            Some(readers) => readers.ids.push(id),
+        match keys.get_mut(key.bytes()) {
+            Some(readers) => readers.add(id, trackers),
             None => {
                 self.marks.add(key.hash());
-                table.keys.insert(key.bytes().into(), Readers { hash: key.hash(), ids: vec![id] });
+                keys.insert(key.bytes().into(), Readers { hash: key.hash(), ids: vec![id] });
             }
         }
         while keys_max > 0 && table.keys.len() > keys_max {
-            let Some(other) = table.keys.keys().find(|other| ***other != *key.bytes()).cloned() else { break };
+            let behind = (Bound::Excluded(key.bytes()), Bound::Unbounded);
+            let other = table.keys.range::<[u8], _>(behind).next().or_else(|| table.keys.first_key_value());
+            let Some((other, _)) = other.filter(|(other, _)| ***other != *key.bytes()) else { break };
+            let other = other.clone();
             self.forget(&mut table, &other, None, clients, sender);
         }
     }
@@ -203,18 +220,16 @@ impl Tracking {
         }
     }
 
-    /// All keys of a database are gone, or of all databases: then nothing that was read is left.
-    pub fn flush(&self, is_all: bool, clients: &Clients, sender: Sender<'_>) {
+    /// All keys of a database are gone, or of all databases. Whoever is told so forgets all that it has read, of any database.
+    pub fn flush(&self, clients: &Clients, sender: Sender<'_>) {
         if self.is_empty() {
             return;
         }
         let mut table = self.table.lock();
         let mut message = Encoded::new(|reply| push(reply, None));
         table.clients.values().for_each(|tracker| tracker.tell(&mut message, clients, sender));
-        if is_all {
-            table.keys = HashMap::new();
-            self.marks.clear();
-        }
+        table.keys = BTreeMap::new();
+        self.marks.clear();
     }
 
     /// Whether keys have changed whose prefixes have not been told.

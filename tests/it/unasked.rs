@@ -98,3 +98,42 @@ fn a_client_hears_its_own_messages_in_the_order_in_which_all_hear_them() {
     let expected = &format!(":1 {IN_RESP3}>3 $7 message $1 a $3 two ");
     check("HELLO 3\nSUBSCRIBE a\n", "PUBLISH a two\n", expected);
 }
+
+/// Keys and items in the table of CLIENT TRACKING.
+fn tracked(stage: &mut Stage, client: &mut Conversation) -> [usize; 2] {
+    let info = stage.say(client, "INFO stats\n");
+    ["tracking_total_keys:", "tracking_total_items:"].map(|name| {
+        let value = info.split_once(name).and_then(|(_, rest)| rest.split_once(' '));
+        value.expect("INFO tells it").0.parse().expect("it is a number")
+    })
+}
+
+#[test]
+fn clients_that_have_gone_are_not_remembered_for_long() {
+    let mut stage = Stage::new();
+    let mut stays = stage.connect();
+    stage.say(&mut stays, "HELLO 3\nCLIENT TRACKING ON\nGET k\n");
+    for _ in 0..1000 {
+        let mut goes = stage.connect();
+        stage.say(&mut goes, "CLIENT TRACKING ON\nGET k\n");
+        goes.end(&stage.shared);
+    }
+    let [keys, items] = tracked(&mut stage, &mut stays);
+    assert!(keys == 1 && items <= 8, "{items} items of {keys} keys");
+    assert_eq!(stage.say(&mut stays, "SET k v\n"), "+OK >2 $10 invalidate *1 $1 k ");
+    let mut clients: Vec<_> = (0..100).map(|_| stage.connect()).collect();
+    for client in &mut clients {
+        stage.say(client, "CLIENT TRACKING ON\nMGET a b a\n");
+    }
+    assert_eq!(tracked(&mut stage, &mut stays), [2, 200], "all who stay are");
+}
+
+#[test]
+fn a_key_too_many_has_the_next_one_forgotten_and_told() {
+    let mut stage = Stage::new();
+    let mut client = stage.connect();
+    stage.say(&mut client, "HELLO 3\nCONFIG SET tracking-table-max-keys 2\nCLIENT TRACKING ON\nMGET a c\n");
+    assert_eq!(stage.say(&mut client, "GET b\n"), "_ >2 $10 invalidate *1 $1 c ");
+    assert_eq!(stage.say(&mut client, "GET d\n"), "_ >2 $10 invalidate *1 $1 a ", "behind the last comes the first");
+    assert_eq!(tracked(&mut stage, &mut client), [2, 2]);
+}

@@ -46,7 +46,7 @@ fn flushdb(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     check_flush_mode(args)?;
     let selected = cx.keys.selected();
     touch_watched(cx, selected, &[selected]);
-    cx.shared.tracking.flush(false, &cx.shared.clients, cx.sender());
+    cx.shared.tracking.flush(&cx.shared.clients, cx.sender());
     let taken = cx.keys.alone().take(selected);
     discard(taken.into_iter(), cx);
     cx.reply.ok();
@@ -65,7 +65,7 @@ const _: () = assert!(FLUSHALL.arity(false) == -1);
 fn flushall(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
     check_flush_mode(args)?;
     (0..cx.keys.databases().count()).for_each(|index| touch_watched(cx, index, &[index]));
-    cx.shared.tracking.flush(true, &cx.shared.clients, cx.sender());
+    cx.shared.tracking.flush(&cx.shared.clients, cx.sender());
     let databases = cx.keys.alone();
     let taken: Vec<_> = (0..databases.count()).filter_map(|index| databases.take(index)).collect();
     discard(taken.into_iter(), cx);
