@@ -42,7 +42,8 @@ impl Observer for Events<'_> {
     fn happened(&self, db: usize, key: Key<'_>, event: Event) {
         if event.is_change() {
             self.shared.watched.touch(db, key);
-            self.shared.tracking.invalidate(key, &self.shared.clients, self.sender);
+            // Who reads a key that has expired is told even of what its own reading has removed: it was entered before.
+            self.shared.tracking.invalidate(key, event != Event::EXPIRED, &self.shared.clients, self.sender);
         }
         let classes = self.shared.settings.events.load(Ordering::Relaxed);
         if classes & bit(event.class) != 0 {

@@ -2,6 +2,8 @@
 //!
 //! A client is entered for a key before it reads it, so that whoever changes the key afterwards finds it here. Must not look at keys.
 
+mod keys;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,6 +14,7 @@ use crate::clients::{Client, Clients, Sender};
 use crate::marks::Marks;
 use crate::resp::{Encoded, Protocol, Reply};
 use crate::store::Key;
+use keys::{Keys, Taken};
 
 /// What the clients of a server may have kept.
 #[derive(Debug, Default)]
@@ -21,23 +24,21 @@ pub struct Tracking {
     clients: AtomicUsize,
     /// Of the keys in the table.
     marks: Marks,
+    /// How many prefixes there are.
+    prefixes: AtomicUsize,
     /// Whether a prefix has changed keys that were not told.
     is_due: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct Table {
-    keys: HashMap<Box<[u8]>, Readers>,
+    keys: Keys,
     prefixes: BTreeMap<Box<[u8]>, Prefix>,
     clients: HashMap<u64, Tracker>,
 }
 
-/// Who may have kept a key's value.
-#[derive(Debug)]
-struct Readers {
-    hash: u64,
-    ids: Vec<u64>,
-}
+/// Keys that are thrown out at one go when there are too many: a lower limit takes effect little by little.
+const THROWN_OUT_MAX: usize = 100;
 
 /// `BCAST`: keys that begin alike.
 #[derive(Debug, Default)]
@@ -95,8 +96,7 @@ impl Tracking {
     /// How much there is in the table.
     pub fn totals(&self) -> Totals {
         let table = self.table.lock();
-        let items = table.keys.values().map(|readers| readers.ids.len()).sum();
-        Totals { keys: table.keys.len(), items, prefixes: table.prefixes.len() }
+        Totals { keys: table.keys.len(), items: table.keys.items(), prefixes: table.prefixes.len() }
     }
 
     /// Has a client be told, or told in another way, and of the keys that begin with `prefixes`. Called while no batch is in the keyspace
@@ -111,6 +111,7 @@ impl Tracking {
             tracker.prefixes.insert((*prefix).into());
             all.entry((*prefix).into()).or_default().ids.insert(client.id);
         }
+        self.prefixes.store(all.len(), Ordering::Relaxed);
         client.set_flag(Client::TRACKING, true);
         client.set_flag(Client::BCAST, !tracker.prefixes.is_empty());
         client.set_flag(Client::BROKEN_REDIRECT, false);
@@ -133,9 +134,10 @@ impl Tracking {
             }
         }
         if clients.is_empty() {
-            *keys = HashMap::new();
+            *keys = Keys::default();
             self.marks.clear();
         }
+        self.prefixes.store(all.len(), Ordering::Relaxed);
         client.set_flag(Client::TRACKING | Client::BCAST | Client::BROKEN_REDIRECT, false);
         self.clients.store(clients.len(), Ordering::Relaxed);
     }
@@ -156,32 +158,33 @@ impl Tracking {
     pub fn remember(&self, key: Key<'_>, keys_max: usize, clients: &Clients, sender: Sender<'_>) {
         let mut table = self.table.lock();
         let id = sender.id();
-        match table.keys.get_mut(key.bytes()) {
-            Some(readers) if readers.ids.contains(&id) => {}
-            Some(readers) => readers.ids.push(id),
-            None => {
-                self.marks.add(key.hash());
-                table.keys.insert(key.bytes().into(), Readers { hash: key.hash(), ids: vec![id] });
+        let Table { keys, clients: trackers, .. } = &mut *table;
+        if keys.add(key, id, |id| trackers.contains_key(&id)) {
+            self.marks.add(key.hash());
+        }
+        for _ in 0..THROWN_OUT_MAX {
+            if keys_max == 0 || table.keys.len() <= keys_max {
+                break;
+            }
+            if let Some(taken) = table.keys.take_any() {
+                self.forget(&table, &taken, clients, sender, None);
             }
         }
-        while keys_max > 0 && table.keys.len() > keys_max {
-            let Some(other) = table.keys.keys().find(|other| ***other != *key.bytes()).cloned() else { break };
-            self.forget(&mut table, &other, clients, sender, false);
-        }
     }
 
-    /// A key has changed.
+    /// A key has changed. With `spares_sender`, a client that does not want to be told of its own changes is not told of this one.
     #[inline]
-    pub fn invalidate(&self, key: Key<'_>, clients: &Clients, sender: Sender<'_>) {
-        if !self.is_empty() {
-            self.invalidate_now(key, clients, sender);
+    pub fn invalidate(&self, key: Key<'_>, spares_sender: bool, clients: &Clients, sender: Sender<'_>) {
+        // Whoever reads the key's old value was entered before, and is seen here: the lock of the key's shard lies between.
+        if self.marks.has(key.hash()) || self.prefixes.load(Ordering::Relaxed) > 0 {
+            self.invalidate_now(key, spares_sender, clients, sender);
         }
     }
 
-    fn invalidate_now(&self, key: Key<'_>, clients: &Clients, sender: Sender<'_>) {
+    fn invalidate_now(&self, key: Key<'_>, spares_sender: bool, clients: &Clients, sender: Sender<'_>) {
         let mut table = self.table.lock();
-        if self.marks.has(key.hash()) {
-            self.forget(&mut table, key.bytes(), clients, sender, true);
+        if let Some(taken) = table.keys.take(key.bytes()) {
+            self.forget(&table, &taken, clients, sender, spares_sender.then(|| sender.id()));
         }
         for (_, prefix) in table.prefixes.iter_mut().filter(|(prefix, _)| key.bytes().starts_with(prefix)) {
             prefix.changed.insert(key.bytes().into(), sender.id());
@@ -189,15 +192,15 @@ impl Tracking {
         }
     }
 
-    /// Takes a key out of the table and tells those who may have kept its value.
-    fn forget(&self, table: &mut Table, key: &[u8], clients: &Clients, sender: Sender<'_>, is_changed: bool) {
-        let Some(readers) = table.keys.remove(key) else { return };
-        self.marks.remove(readers.hash);
-        let mut message = Encoded::new(|reply| push(reply, Some(&[key])));
-        for tracker in readers.ids.iter().filter_map(|id| table.clients.get(id)) {
+    /// Tells those who may have kept the value of a key that has left the table; not `spared`, if it does not want to be told.
+    fn forget(&self, table: &Table, taken: &Taken, clients: &Clients, sender: Sender<'_>, spared: Option<u64>) {
+        self.marks.remove(taken.hash);
+        let names = [&*taken.name];
+        let mut message = Encoded::new(|reply| push(reply, Some(&names)));
+        for tracker in taken.ids.iter().filter_map(|id| table.clients.get(id)) {
             // A client that goes over to BCAST is told of what begins so, read or not.
-            let is_own = is_changed && tracker.how.noloop && tracker.client.id == sender.id();
-            if !is_own && tracker.prefixes.is_empty() {
+            let is_spared = tracker.how.noloop && Some(tracker.client.id) == spared;
+            if !is_spared && tracker.prefixes.is_empty() {
                 tracker.tell(&mut message, clients, sender);
             }
         }
@@ -212,7 +215,7 @@ impl Tracking {
         let mut message = Encoded::new(|reply| push(reply, None));
         table.clients.values().for_each(|tracker| tracker.tell(&mut message, clients, sender));
         if is_all {
-            table.keys = HashMap::new();
+            table.keys = Keys::default();
             self.marks.clear();
         }
     }

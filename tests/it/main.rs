@@ -53,6 +53,8 @@ mod flags;
 mod linear;
 // Concurrent transactions and WATCH loops: they have an order, and nothing is lost.
 mod serial;
+// Clients that cache while others write: no cache is wrong at rest.
+mod tracking;
 // Random sequences of requests against a real redis-server.
 mod random;
 // The house rules that a machine can check.
