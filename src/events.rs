@@ -42,8 +42,9 @@ impl Observer for Events<'_> {
     fn happened(&self, db: usize, key: Key<'_>, event: Event) {
         if event.is_change() {
             self.shared.watched.touch(db, key);
-            // Who reads a key that has expired is told even of what its own reading has removed: it was entered before.
-            self.shared.tracking.invalidate(key, event != Event::EXPIRED, &self.shared.clients, self.sender);
+            // That a deadline passes is nobody's doing, whoever comes across it.
+            let by = (event != Event::EXPIRED).then_some(self.sender.id());
+            self.shared.tracking.invalidate(key, by, &self.shared.clients, self.sender);
         }
         let classes = self.shared.settings.events.load(Ordering::Relaxed);
         if classes & bit(event.class) != 0 {

@@ -45,7 +45,7 @@ const THROWN_OUT_MAX: usize = 100;
 struct Prefix {
     ids: BTreeSet<u64>,
     /// What has changed since it was last told, and who changed it last.
-    changed: BTreeMap<Box<[u8]>, u64>,
+    changed: BTreeMap<Box<[u8]>, Option<u64>>,
 }
 
 /// A client that is told.
@@ -167,40 +167,40 @@ impl Tracking {
                 break;
             }
             if let Some(taken) = table.keys.take_any() {
-                self.forget(&table, &taken, clients, sender, None);
+                self.forget(&table, &taken, None, clients, sender);
             }
         }
     }
 
-    /// A key has changed. With `spares_sender`, a client that does not want to be told of its own changes is not told of this one.
+    /// A key has changed. The client with the id `by` has changed it, if any has.
     #[inline]
-    pub fn invalidate(&self, key: Key<'_>, spares_sender: bool, clients: &Clients, sender: Sender<'_>) {
+    pub fn invalidate(&self, key: Key<'_>, by: Option<u64>, clients: &Clients, sender: Sender<'_>) {
         // Whoever reads the key's old value was entered before, and is seen here: the lock of the key's shard lies between.
         if self.marks.has(key.hash()) || self.prefixes.load(Ordering::Relaxed) > 0 {
-            self.invalidate_now(key, spares_sender, clients, sender);
+            self.invalidate_now(key, by, clients, sender);
         }
     }
 
-    fn invalidate_now(&self, key: Key<'_>, spares_sender: bool, clients: &Clients, sender: Sender<'_>) {
+    fn invalidate_now(&self, key: Key<'_>, by: Option<u64>, clients: &Clients, sender: Sender<'_>) {
         let mut table = self.table.lock();
         if let Some(taken) = table.keys.take(key.bytes()) {
-            self.forget(&table, &taken, clients, sender, spares_sender.then(|| sender.id()));
+            self.forget(&table, &taken, by, clients, sender);
         }
         for (_, prefix) in table.prefixes.iter_mut().filter(|(prefix, _)| key.bytes().starts_with(prefix)) {
-            prefix.changed.insert(key.bytes().into(), sender.id());
+            prefix.changed.insert(key.bytes().into(), by);
             self.is_due.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Tells those who may have kept the value of a key that has left the table; not `spared`, if it does not want to be told.
-    fn forget(&self, table: &Table, taken: &Taken, clients: &Clients, sender: Sender<'_>, spared: Option<u64>) {
+    /// Tells those who may have kept the value of a key that has left the table.
+    fn forget(&self, table: &Table, taken: &Taken, by: Option<u64>, clients: &Clients, sender: Sender<'_>) {
         self.marks.remove(taken.hash);
         let names = [&*taken.name];
         let mut message = Encoded::new(|reply| push(reply, Some(&names)));
         for tracker in taken.ids.iter().filter_map(|id| table.clients.get(id)) {
             // A client that goes over to BCAST is told of what begins so, read or not.
-            let is_spared = tracker.how.noloop && Some(tracker.client.id) == spared;
-            if !is_spared && tracker.prefixes.is_empty() {
+            let is_own = tracker.how.noloop && by == Some(tracker.client.id);
+            if !is_own && tracker.prefixes.is_empty() {
                 tracker.tell(&mut message, clients, sender);
             }
         }
@@ -237,11 +237,11 @@ impl Tracking {
             let mut message = Encoded::new(|reply| push(reply, Some(&all)));
             for tracker in prefix.ids.iter().filter_map(|id| trackers.get(id)) {
                 let id = tracker.client.id;
-                if !tracker.how.noloop || changed.values().all(|by| *by != id) {
+                if !tracker.how.noloop || changed.values().all(|by| *by != Some(id)) {
                     tracker.tell(&mut message, clients, sender);
                     continue;
                 }
-                let others: Vec<&[u8]> = changed.iter().filter(|(_, by)| **by != id).map(|(key, _)| &**key).collect();
+                let others: Vec<&[u8]> = changed.iter().filter(|(_, by)| **by != Some(id)).map(|(key, _)| &**key).collect();
                 if !others.is_empty() {
                     tracker.tell(&mut Encoded::new(|reply| push(reply, Some(&others))), clients, sender);
                 }
@@ -301,5 +301,111 @@ fn push(reply: &mut Reply<'_>, keys: Option<&[&[u8]]>) {
             keys.iter().for_each(|key| reply.bulk(key));
         }
         None => reply.null(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clients::Post;
+    use crate::clock::UnixMillis;
+    use crate::resp::Output;
+    use crate::settings::Settings;
+
+    /// A server's clients, and a batch of whoever it is.
+    struct Stage {
+        tracking: Tracking,
+        clients: Clients,
+        settings: Settings,
+        post: Post,
+    }
+
+    impl Stage {
+        fn new() -> Self {
+            Self {
+                tracking: Tracking::default(),
+                clients: Clients::default(),
+                settings: Settings::default(),
+                post: Post::default(),
+            }
+        }
+
+        /// A client that speaks RESP3 and is told as `how` says.
+        fn begin(&self, how: How, prefixes: &[&[u8]]) -> Arc<Client> {
+            let client = self.clients.add(String::new(), String::new(), 0, UnixMillis(0));
+            client.protocol.store(3, Ordering::Relaxed);
+            self.tracking.begin(&client, how, prefixes);
+            client
+        }
+
+        fn sender(&self, id: u64) -> Sender<'_> {
+            self.post.begin(id);
+            Sender { post: &self.post, settings: &self.settings, now: UnixMillis(1) }
+        }
+
+        fn read(&self, client: &Client, key: &str, keys_max: usize) {
+            self.tracking.remember(Key::with_hash(key.as_bytes(), 7), keys_max, &self.clients, self.sender(client.id));
+        }
+
+        fn change(&self, key: &str, by: Option<u64>) {
+            let sender = self.sender(by.unwrap_or(0));
+            self.tracking.invalidate(Key::with_hash(key.as_bytes(), 7), by, &self.clients, sender);
+        }
+
+        /// How often a client has been told since this was last asked.
+        fn told(client: &Client) -> usize {
+            let mut heard = Output::default();
+            client.collect(&mut heard);
+            String::from_utf8_lossy(&Vec::from(heard)).matches("invalidate").count()
+        }
+    }
+
+    #[test]
+    fn who_has_read_a_key_is_told_once_unless_the_change_is_its_own() {
+        let stage = Stage::new();
+        let one = stage.begin(How::default(), &[]);
+        let silent = stage.begin(How { noloop: true, ..How::default() }, &[]);
+        for client in [&one, &silent, &one] {
+            stage.read(client, "k", 0);
+        }
+        assert_eq!(stage.tracking.totals(), Totals { keys: 1, items: 2, prefixes: 0 });
+        stage.change("other", None);
+        stage.change("k", Some(silent.id));
+        stage.change("k", None);
+        assert_eq!([&one, &silent].map(|client| Stage::told(client)), [1, 0]);
+        stage.read(&silent, "k", 0);
+        stage.change("k", None);
+        assert_eq!(Stage::told(&silent), 1, "a deadline that passes is nobody's doing");
+    }
+
+    #[test]
+    fn the_table_is_bounded_and_ends_with_the_last_client() {
+        let stage = Stage::new();
+        let [one, other] = [(); 2].map(|()| stage.begin(How::default(), &[]));
+        (0..10).for_each(|number| stage.read(&one, &number.to_string(), 3));
+        assert_eq!((stage.tracking.totals().keys, Stage::told(&one)), (3, 7), "what does not stay is told");
+        stage.tracking.end(&one);
+        stage.change("9", None);
+        assert_eq!((Stage::told(&one), stage.tracking.totals().keys), (0, 2));
+        stage.tracking.end(&other);
+        assert!(stage.tracking.is_empty() && stage.tracking.totals() == Totals::default() && !stage.tracking.marks.has(7));
+    }
+
+    #[test]
+    fn prefixes_are_told_once_a_batch() {
+        let stage = Stage::new();
+        let client = stage.begin(How { noloop: true, ..How::default() }, &[b"a", b"b"]);
+        for (key, by) in [("a1", None), ("a2", Some(client.id)), ("a1", None), ("b1", Some(client.id)), ("c", None)] {
+            stage.change(key, by);
+        }
+        assert!(stage.tracking.is_due());
+        stage.tracking.broadcast(&stage.clients, stage.sender(0));
+        let mut heard = Output::default();
+        client.collect(&mut heard);
+        assert_eq!(String::from_utf8_lossy(&Vec::from(heard)), ">2\r\n$10\r\ninvalidate\r\n*1\r\n$2\r\na1\r\n");
+        stage.tracking.broadcast(&stage.clients, stage.sender(0));
+        assert!(!stage.tracking.is_due() && Stage::told(&client) == 0);
+        stage.tracking.end(&client);
+        assert_eq!(stage.tracking.totals(), Totals::default());
     }
 }

@@ -94,7 +94,10 @@ fn remember(cx: &Context<'_>, command: &Command, request: &Request<'_>) {
     let keys_max = cx.shared.settings.tracking_keys_max.load(Ordering::Relaxed);
     for (position, _) in keys::find(command.spec, &command.key_specs, &request.argv).unwrap_or_default() {
         if let Some(key) = request.argv.get(position) {
-            cx.shared.tracking.remember(cx.shared.store.hasher().key(key), keys_max, &cx.shared.clients, cx.sender());
+            let key = cx.shared.store.hasher().key(key);
+            // What the request would come across is told before it is remembered.
+            cx.keys.remove_expired(key);
+            cx.shared.tracking.remember(key, keys_max, &cx.shared.clients, cx.sender());
         }
     }
 }

@@ -158,7 +158,7 @@ impl<'a> Keyspace<'a> {
 
     /// Removes a key past its deadline, so that it is told before a reader finds nothing. A reader alone removes nothing.
     #[cold]
-    fn remove_expired(&self, key: Key<'_>) {
+    pub(super) fn remove_expired(&self, key: Key<'_>) {
         if self.db().holds_expired(key, self.at.now) {
             self.db().write(key, self.at, |_| ());
         }
