@@ -30,6 +30,7 @@ pub use expiry::Sweep;
 pub use hasher::{Hasher, Key};
 pub use locks::{Locks, ReadLocks, Target, WriteLocks};
 pub use observer::{Event, Observer};
+pub use random::below as random_below;
 pub use scan::Cursor;
 pub use shape::Form;
 pub(crate) use shape::{LEN_MAX, SHARED_BYTES_MIN};

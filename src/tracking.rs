@@ -2,8 +2,9 @@
 //!
 //! A client is entered for a key before it reads it, so that whoever changes the key afterwards finds it here. Must not look at keys.
 
+mod keys;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -13,6 +14,7 @@ use crate::clients::{Client, Clients, Sender};
 use crate::marks::Marks;
 use crate::resp::{Encoded, Protocol, Reply};
 use crate::store::Key;
+use keys::{Keys, Taken};
 
 /// What the clients of a server may have kept.
 #[derive(Debug, Default)]
@@ -22,36 +24,21 @@ pub struct Tracking {
     clients: AtomicUsize,
     /// Of the keys in the table.
     marks: Marks,
+    /// How many prefixes there are.
+    prefixes: AtomicUsize,
     /// Whether a prefix has changed keys that were not told.
     is_due: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct Table {
-    /// In their order, so that one to be forgotten is found without a search.
-    keys: BTreeMap<Box<[u8]>, Readers>,
+    keys: Keys,
     prefixes: BTreeMap<Box<[u8]>, Prefix>,
     clients: HashMap<u64, Tracker>,
 }
 
-/// Who may have kept a key's value.
-#[derive(Debug)]
-struct Readers {
-    hash: u64,
-    /// In their order. Those of clients that track no longer are left in until room is needed.
-    ids: Vec<u64>,
-}
-
-impl Readers {
-    fn add(&mut self, id: u64, trackers: &HashMap<u64, Tracker>) {
-        let Err(mut place) = self.ids.binary_search(&id) else { return };
-        if self.ids.len() == self.ids.capacity() {
-            self.ids.retain(|id| trackers.contains_key(id));
-            place = self.ids.partition_point(|other| *other < id);
-        }
-        self.ids.insert(place, id);
-    }
-}
+/// Keys that are thrown out at one go when there are too many: a lower limit takes effect little by little.
+const THROWN_OUT_MAX: usize = 100;
 
 /// `BCAST`: keys that begin alike.
 #[derive(Debug, Default)]
@@ -109,8 +96,7 @@ impl Tracking {
     /// How much there is in the table.
     pub fn totals(&self) -> Totals {
         let table = self.table.lock();
-        let items = table.keys.values().map(|readers| readers.ids.len()).sum();
-        Totals { keys: table.keys.len(), items, prefixes: table.prefixes.len() }
+        Totals { keys: table.keys.len(), items: table.keys.items(), prefixes: table.prefixes.len() }
     }
 
     /// Has a client be told, or told in another way, and of the keys that begin with `prefixes`. Called while no batch is in the keyspace
@@ -125,6 +111,7 @@ impl Tracking {
             tracker.prefixes.insert((*prefix).into());
             all.entry((*prefix).into()).or_default().ids.insert(client.id);
         }
+        self.prefixes.store(all.len(), Ordering::Relaxed);
         client.set_flag(Client::TRACKING, true);
         client.set_flag(Client::BCAST, !tracker.prefixes.is_empty());
         client.set_flag(Client::BROKEN_REDIRECT, false);
@@ -147,9 +134,10 @@ impl Tracking {
             }
         }
         if clients.is_empty() {
-            *keys = BTreeMap::new();
+            *keys = Keys::default();
             self.marks.clear();
         }
+        self.prefixes.store(all.len(), Ordering::Relaxed);
         client.set_flag(Client::TRACKING | Client::BCAST | Client::BROKEN_REDIRECT, false);
         self.clients.store(clients.len(), Ordering::Relaxed);
     }
@@ -169,36 +157,34 @@ impl Tracking {
     /// A client is about to read a key. When more than `keys_max` of them are in the table, others are told as if they had changed.
     pub fn remember(&self, key: Key<'_>, keys_max: usize, clients: &Clients, sender: Sender<'_>) {
         let mut table = self.table.lock();
-        let Table { keys, clients: trackers, .. } = &mut *table;
         let id = sender.id();
-        match keys.get_mut(key.bytes()) {
-            Some(readers) => readers.add(id, trackers),
-            None => {
-                self.marks.add(key.hash());
-                keys.insert(key.bytes().into(), Readers { hash: key.hash(), ids: vec![id] });
-            }
+        let Table { keys, clients: trackers, .. } = &mut *table;
+        if keys.add(key, id, |id| trackers.contains_key(&id)) {
+            self.marks.add(key.hash());
         }
-        while keys_max > 0 && table.keys.len() > keys_max {
-            let behind = (Bound::Excluded(key.bytes()), Bound::Unbounded);
-            let other = table.keys.range::<[u8], _>(behind).next().or_else(|| table.keys.first_key_value());
-            let Some((other, _)) = other.filter(|(other, _)| ***other != *key.bytes()) else { break };
-            let other = other.clone();
-            self.forget(&mut table, &other, None, clients, sender);
+        for _ in 0..THROWN_OUT_MAX {
+            if keys_max == 0 || table.keys.len() <= keys_max {
+                break;
+            }
+            if let Some(taken) = table.keys.take_any() {
+                self.forget(&table, &taken, None, clients, sender);
+            }
         }
     }
 
     /// A key has changed. The client with the id `by` has changed it, if any has.
     #[inline]
     pub fn invalidate(&self, key: Key<'_>, by: Option<u64>, clients: &Clients, sender: Sender<'_>) {
-        if !self.is_empty() {
+        // Whoever reads the key's old value was entered before, and is seen here: the lock of the key's shard lies between.
+        if self.marks.has(key.hash()) || self.prefixes.load(Ordering::Relaxed) > 0 {
             self.invalidate_now(key, by, clients, sender);
         }
     }
 
     fn invalidate_now(&self, key: Key<'_>, by: Option<u64>, clients: &Clients, sender: Sender<'_>) {
         let mut table = self.table.lock();
-        if self.marks.has(key.hash()) {
-            self.forget(&mut table, key.bytes(), by, clients, sender);
+        if let Some(taken) = table.keys.take(key.bytes()) {
+            self.forget(&table, &taken, by, clients, sender);
         }
         for (_, prefix) in table.prefixes.iter_mut().filter(|(prefix, _)| key.bytes().starts_with(prefix)) {
             prefix.changed.insert(key.bytes().into(), by);
@@ -206,12 +192,12 @@ impl Tracking {
         }
     }
 
-    /// Takes a key out of the table and tells those who may have kept its value.
-    fn forget(&self, table: &mut Table, key: &[u8], by: Option<u64>, clients: &Clients, sender: Sender<'_>) {
-        let Some(readers) = table.keys.remove(key) else { return };
-        self.marks.remove(readers.hash);
-        let mut message = Encoded::new(|reply| push(reply, Some(&[key])));
-        for tracker in readers.ids.iter().filter_map(|id| table.clients.get(id)) {
+    /// Tells those who may have kept the value of a key that has left the table.
+    fn forget(&self, table: &Table, taken: &Taken, by: Option<u64>, clients: &Clients, sender: Sender<'_>) {
+        self.marks.remove(taken.hash);
+        let names = [&*taken.name];
+        let mut message = Encoded::new(|reply| push(reply, Some(&names)));
+        for tracker in taken.ids.iter().filter_map(|id| table.clients.get(id)) {
             // A client that goes over to BCAST is told of what begins so, read or not.
             let is_own = tracker.how.noloop && by == Some(tracker.client.id);
             if !is_own && tracker.prefixes.is_empty() {
@@ -228,7 +214,7 @@ impl Tracking {
         let mut table = self.table.lock();
         let mut message = Encoded::new(|reply| push(reply, None));
         table.clients.values().for_each(|tracker| tracker.tell(&mut message, clients, sender));
-        table.keys = BTreeMap::new();
+        table.keys = Keys::default();
         self.marks.clear();
     }
 

@@ -21,7 +21,7 @@ pub(super) fn next() -> u64 {
 /// A random number below `limit`, all of them equally likely as far as 64 bits can tell; 0 when `limit` is 0.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "the upper half of the product is below the limit, which is a usize")]
-pub(super) fn below(limit: usize) -> usize {
+pub fn below(limit: usize) -> usize {
     ((u128::from(next()) * limit as u128) >> 64) as usize
 }
 

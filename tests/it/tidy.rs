@@ -28,7 +28,7 @@ const GRAPH: &[(&str, &[&str])] = &[
     ("pubsub", &["clients", "glob", "resp"]),
     ("marks", &[]),
     ("watched", &["clients", "clock", "marks", "store"]),
-    ("tracking", &["clients", "marks", "resp", "store"]),
+    ("tracking", &["clients", "clock", "marks", "resp", "settings", "store"]),
     (
         "shared",
         &[
