@@ -356,3 +356,33 @@ fn a_transaction_keeps_no_more_than_a_request_may_be_long() {
     let aborted = "-EXECABORT Transaction discarded because of previous errors.\r\n";
     check(&mut stream, "EXEC\r\nEXISTS k\r\nPING\r\n", &format!("{aborted}:0\r\n+PONG\r\n"));
 }
+
+/// Has a subscriber that does not read be sent more than it may let wait, and returns when it is cut off.
+fn check_cut_off(limit: &str) {
+    let server = Server::redlet();
+    let (mut subscriber, mut publisher) = (connect(server.address()), connect(server.address()));
+    check(&mut publisher, &format!("CONFIG SET client-output-buffer-limit \"pubsub {limit}\"\r\n"), "+OK\r\n");
+    check(&mut subscriber, "SUBSCRIBE c\r\n", "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n");
+    let kept = settled(&server);
+    let message = "x".repeat(100_000);
+    let publish = format!("*3\r\n$7\r\nPUBLISH\r\n$1\r\nc\r\n${}\r\n{message}\r\n", message.len());
+    // As much as the kernel takes for the subscriber, and more than it may let wait.
+    let mut heard = 1;
+    for _ in 0..200 {
+        heard = ask(&mut publisher, &publish);
+    }
+    let begun = Instant::now();
+    while heard > 0 {
+        assert!(begun.elapsed() < PATIENCE, "it is not cut off: {limit}");
+        std::thread::sleep(Duration::from_millis(50));
+        heard = ask(&mut publisher, "PUBLISH c x\r\n");
+    }
+    assert!(resident(&server) < kept + 40 * MIB, "{limit}: {} MiB more", (resident(&server) - kept) / MIB);
+    subscriber.read_to_end(&mut Vec::new()).expect("it is closed");
+}
+
+#[test]
+fn a_subscriber_that_does_not_read_is_cut_off() {
+    check_cut_off("1mb 0 0");
+    check_cut_off("0 1mb 1");
+}

@@ -55,6 +55,9 @@ mod linear;
 mod serial;
 // Clients that cache while others write: no cache is wrong at rest.
 mod tracking;
+// Publish and subscribe at length, with many who come and go.
+#[cfg(feature = "cli")]
+mod soak;
 // Random sequences of requests against a real redis-server.
 mod random;
 // The house rules that a machine can check.

@@ -47,7 +47,9 @@ pub fn mailbox(rule: Rule) {
             thread::park();
         }
     }
-    senders.into_iter().for_each(|sender| sender.join().expect("no thread panics"));
+    for sender in senders {
+        sender.join().expect("no thread panics");
+    }
 }
 
 fn send(mailbox: &Mutex<Mailbox>, messages: usize, rule: Rule) {
