@@ -45,6 +45,12 @@ pub(crate) enum Kind {
     Incr,
     /// Three GETs and a SET in turn, with values of 3 bytes.
     Mix,
+    /// MULTI, so many times a SET and a GET of values of 3 bytes, and EXEC: what clients make of a pipeline by default.
+    Transaction {
+        pairs: usize,
+    },
+    /// A message to which nobody has subscribed.
+    Publish,
     /// A count of keys that all exist: much work for few bytes.
     Exists {
         keys: usize,
@@ -64,6 +70,16 @@ impl Kind {
             Self::Incr => command(&[b"INCR", &key()], out),
             Self::Mix if index % 4 == 3 => command(&[b"SET", &key(), &value(3)], out),
             Self::Mix => command(&[b"GET", &key()], out),
+            Self::Transaction { pairs } => {
+                command(&[b"MULTI"], out);
+                for _ in 0..pairs {
+                    let key = key();
+                    command(&[b"SET", &key, &value(3)], out);
+                    command(&[b"GET", &key], out);
+                }
+                command(&[b"EXEC"], out);
+            }
+            Self::Publish => command(&[b"PUBLISH", &key(), &value(3)], out),
             Self::Exists { keys } => command_over(b"EXISTS", (0..keys).map(|_| key()).collect(), out),
         }
     }
@@ -83,6 +99,16 @@ impl Kind {
                 out.extend_from_slice(COUNTER_START);
                 out.extend_from_slice(b"\r\n");
             }
+            Self::Transaction { pairs } => {
+                out.extend_from_slice(b"+OK\r\n");
+                (0..2 * pairs).for_each(|_| out.extend_from_slice(b"+QUEUED\r\n"));
+                header(b'*', 2 * pairs, out);
+                for _ in 0..pairs {
+                    out.extend_from_slice(b"+OK\r\n");
+                    bulk(&value(3), out);
+                }
+            }
+            Self::Publish => header(b':', 0, out),
             Self::Exists { keys } => header(b':', keys, out),
         }
     }

@@ -57,6 +57,9 @@ const GROUPS: [Group; 4] = [
             work("MSET of 10 keys, -P 16", Kind::Mset { keys: 10 }, 16, 80_000),
             work("MGET of 100 keys, -P 16", Kind::Mget { keys: 100 }, 16, 8_000),
             work("MSET of 100 keys, -P 16", Kind::Mset { keys: 100 }, 16, 8_000),
+            work("MULTI, SET, GET, EXEC, -P 16", Kind::Transaction { pairs: 1 }, 16, 80_000),
+            work("transactions of 10 commands, -P 1", Kind::Transaction { pairs: 5 }, 1, 40_000),
+            work("PUBLISH to nobody, -P 100", Kind::Publish, 100, 1_000_000),
             work("3 GETs to 1 SET, 3 bytes, -P 100", Kind::Mix, 100, 1_000_000),
         ],
     },
@@ -97,7 +100,7 @@ pub(crate) fn run(bench: &Bench<'_>) -> Result<Outcome, String> {
     }
     figures.extend(measure_features(bench)?);
     let notes = vec![
-        format!("{KEYS} keys, {CONNECTIONS} connections; a request of several keys counts as one."),
+        format!("{KEYS} keys, {CONNECTIONS} connections; a request of several keys and a transaction count as one."),
         format!(
             "Features on: SLOWLOG with its default of 10 ms, maxclients 1000, a deadline on every key, and INFO asked for every \
              {} ms by another connection; its cost is in the figure. SET EX is a longer request than SET.",
