@@ -107,9 +107,11 @@ impl PubSub {
         self.subscribers.store(clients.len(), Ordering::Relaxed);
     }
 
-    /// Returns when what is being published is in the mailboxes. What is published afterwards sees all that clients have changed before.
-    pub fn quiesce(&self) {
-        drop(self.registry.lock());
+    /// Does something while nobody publishes: what was published before is in the mailboxes, and what is published afterwards sees all that
+    /// was changed.
+    pub fn while_quiet(&self, f: impl FnOnce()) {
+        let _quiet = self.registry.lock();
+        f();
     }
 
     /// What a client has subscribed to.

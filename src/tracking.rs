@@ -88,9 +88,10 @@ impl Tracking {
         self.clients.load(Ordering::Relaxed)
     }
 
-    /// Returns when everything has been sent whose encoding was decided before the call.
-    pub fn quiesce(&self) {
-        drop(self.table.lock());
+    /// Does something while nobody is told of anything.
+    pub fn while_quiet(&self, f: impl FnOnce()) {
+        let _quiet = self.table.lock();
+        f();
     }
 
     /// How much there is in the table.

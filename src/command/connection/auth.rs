@@ -90,16 +90,25 @@ fn hello(cx: &mut Context<'_>, args: &mut Args<'_>) -> Outcome {
         name::set(cx, name);
     }
     if let Some(protocol) = protocol {
-        cx.set_protocol(protocol);
-        if cx.session.client.has(Client::LISTENS) {
-            // What was encoded in the old protocol comes before the answer, which is in the new one.
-            cx.shared.pubsub.quiesce();
-            cx.shared.tracking.quiesce();
-            cx.settle();
-        }
+        switch(cx, protocol);
     }
     introduce(cx);
     Ok(())
+}
+
+/// Answers in `protocol` from here on. What others have encoded in the old one comes before the answer, which is in the new one, and nobody
+/// encodes anything in between.
+fn switch(cx: &mut Context<'_>, protocol: Protocol) {
+    if !cx.session.client.has(Client::LISTENS) {
+        return cx.set_protocol(protocol);
+    }
+    let shared = cx.shared;
+    shared.pubsub.while_quiet(|| {
+        shared.tracking.while_quiet(|| {
+            cx.settle();
+            cx.set_protocol(protocol);
+        });
+    });
 }
 
 fn protocol(version: &[u8]) -> Result<Protocol, CommandError> {
