@@ -222,3 +222,29 @@ impl<'a> Body<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clients::Clients;
+    use crate::clock::UnixMillis;
+
+    #[test]
+    fn both_directions_agree_until_nobody_is_left() {
+        let (clients, pubsub) = (Clients::default(), PubSub::default());
+        let [one, other] = [(); 2].map(|()| clients.add(String::new(), String::new(), 0, UnixMillis(0)));
+        assert_eq!(pubsub.subscribe(Kind::Channel, b"a", &one), 1);
+        assert_eq!(pubsub.subscribe(Kind::Channel, b"a", &one), 1, "twice is once");
+        assert_eq!(pubsub.subscribe(Kind::Pattern, b"a*", &one), 2, "channels and patterns are counted together");
+        assert_eq!(pubsub.subscribe(Kind::Shard, b"a", &one), 1, "shard channels apart");
+        assert_eq!(pubsub.subscribe(Kind::Channel, b"a", &other), 1);
+        assert_eq!((pubsub.subscribers(Kind::Channel, b"a"), pubsub.subscribers(Kind::Shard, b"a"), pubsub.clients()), (2, 1, 2));
+        assert_eq!((pubsub.counts(&one), pubsub.counts(&other)), ([1, 1, 1], [1, 0, 0]));
+        assert_eq!(pubsub.unsubscribe(Kind::Channel, b"never", &other), 1);
+        assert_eq!(pubsub.unsubscribe(Kind::Channel, b"a", &other), 0);
+        assert!(!other.has(Client::PUBSUB) && one.has(Client::PUBSUB));
+        pubsub.forget(&one);
+        pubsub.forget(&one);
+        assert!(pubsub.is_idle() && Kind::ALL.iter().all(|kind| pubsub.len(*kind) == 0) && !one.has(Client::PUBSUB));
+    }
+}

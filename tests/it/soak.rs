@@ -110,6 +110,26 @@ fn a_pipelined_publisher_wakes_a_subscriber_once() {
     assert_eq!(counting.count.load(Ordering::Relaxed), 2);
 }
 
+#[test]
+fn a_subscriber_that_waits_hears_meanwhile() {
+    let server = Server::start().expect("a server starts");
+    let (mut subscriber, mut publisher) = (connect(server.addr()), connect(server.addr()));
+    // The wait ends by itself long after the test would have given up.
+    subscriber.write_all(b"HELLO 3\r\nSUBSCRIBE channel\r\nWAIT 1 60000\r\n").expect("they are taken");
+    let mut heard = Vec::new();
+    let mut buffer = [0; 4096];
+    let message: &[u8] = b">3\r\n$7\r\nmessage\r\n$7\r\nchannel\r\n$1\r\nm\r\n";
+    while !heard.ends_with(b":1\r\n") {
+        let read = subscriber.read(&mut buffer).expect("it is answered");
+        heard.extend_from_slice(&buffer[..read]);
+    }
+    publisher.write_all(b"PUBLISH channel m\r\n").expect("it is taken");
+    while !heard.ends_with(message) {
+        let read = subscriber.read(&mut buffer).expect("it hears the message while it waits");
+        heard.extend_from_slice(&buffer[..read]);
+    }
+}
+
 /// What one of the crowd does in its life.
 fn live(addr: SocketAddr, mut dice: Dice, until: Instant) -> usize {
     let mut lives = 0;
