@@ -25,7 +25,7 @@ const GRAPH: &[(&str, &[&str])] = &[
     ("settings", &["config", "document", "error", "glob", "log", "number", "secret"]),
     ("clients", &["clock", "resp", "settings"]),
     ("session", &["clients", "resp"]),
-    ("pubsub", &["clients", "glob", "resp"]),
+    ("pubsub", &["clients", "clock", "glob", "resp"]),
     ("marks", &[]),
     ("watched", &["clients", "clock", "marks", "store"]),
     ("tracking", &["clients", "clock", "marks", "resp", "settings", "store"]),
