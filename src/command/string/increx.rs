@@ -2,7 +2,7 @@
 
 use super::super::generic::{delete, expire::persist};
 use super::super::{Arg, Args, CommandError, Context, Flags, Group, KeyFlags, Outcome, Spec};
-use super::set::Expiry;
+use super::set::{EXPIRATION, Expiry};
 use crate::clock::UnixMillis;
 use crate::number::{Extended, I64_BYTES_MAX, format_i64, parse_i64};
 use crate::store::{Deadline, Event, Form, Key, Slot};
@@ -22,17 +22,7 @@ const INCREX: Spec = Spec {
         Arg::token("saturate", "SATURATE").optional(),
         Arg::string("lowerbound").with_token("LBOUND").optional(),
         Arg::string("upperbound").with_token("UBOUND").optional(),
-        Arg::one_of(
-            "expiration",
-            &[
-                Arg::integer("seconds").with_token("EX"),
-                Arg::integer("milliseconds").with_token("PX"),
-                Arg::unix_time("unix-time-seconds").with_token("EXAT"),
-                Arg::unix_time("unix-time-milliseconds").with_token("PXAT"),
-                Arg::token("persist", "PERSIST"),
-            ],
-        )
-        .optional(),
+        EXPIRATION,
         Arg::token("enx", "ENX").optional(),
     ],
     run: increx,

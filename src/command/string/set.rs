@@ -318,6 +318,19 @@ fn set_for(cx: &mut Context<'_>, args: &mut Args<'_>, expiry: Expiry) -> Outcome
     Ok(())
 }
 
+/// What becomes of the deadline, where the value stays the key's own: it is set, or taken away.
+pub(super) const EXPIRATION: Arg = Arg::one_of(
+    "expiration",
+    &[
+        Arg::integer("seconds").with_token("EX"),
+        Arg::integer("milliseconds").with_token("PX"),
+        Arg::unix_time("unix-time-seconds").with_token("EXAT"),
+        Arg::unix_time("unix-time-milliseconds").with_token("PXAT"),
+        Arg::token("persist", "PERSIST"),
+    ],
+)
+.optional();
+
 const GETEX: Spec = Spec {
     name: "getex",
     group: Group::String,
@@ -325,20 +338,7 @@ const GETEX: Spec = Spec {
     summary: "Answers with a string and sets or takes away its deadline.",
     flags: Flags::WRITE.and(Flags::FAST),
     key_notes: Some("RW and UPDATE because it changes the TTL"),
-    syntax: &[
-        Arg::key("key", KeyFlags::ACCESS_UPDATE),
-        Arg::one_of(
-            "expiration",
-            &[
-                Arg::integer("seconds").with_token("EX"),
-                Arg::integer("milliseconds").with_token("PX"),
-                Arg::unix_time("unix-time-seconds").with_token("EXAT"),
-                Arg::unix_time("unix-time-milliseconds").with_token("PXAT"),
-                Arg::token("persist", "PERSIST"),
-            ],
-        )
-        .optional(),
-    ],
+    syntax: &[Arg::key("key", KeyFlags::ACCESS_UPDATE), EXPIRATION],
     run: getex,
     ..Spec::BASE
 };
